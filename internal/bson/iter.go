@@ -1,0 +1,130 @@
+package bson
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// Iter walks the elements of one document or array in order, without allocating:
+//
+//	it := bson.Elements(doc)
+//	for it.Next() {
+//		use(it.Key(), it.Value())
+//	}
+//	err := it.Err()
+//
+// Key, Value and Raw alias the document's bytes.
+type Iter struct {
+	rest  []byte // what follows the current element, the final zero byte included
+	raw   []byte // the current element
+	keyAt int    // one past the key's last byte, in raw
+	bad   bool
+}
+
+// Elements returns an iterator before the first element of doc, which may be a Document or an Array.
+func Elements(doc []byte) Iter {
+	if len(doc) < 5 {
+		return Iter{bad: true}
+	}
+	n := int(int32(binary.LittleEndian.Uint32(doc)))
+	if n < 5 || n > len(doc) {
+		return Iter{bad: true}
+	}
+	return Iter{rest: doc[4:n]}
+}
+
+// Next moves to the next element and reports whether there is one.
+func (it *Iter) Next() bool {
+	if it.bad || len(it.rest) == 0 || it.rest[0] == 0 {
+		return false
+	}
+	key := bytes.IndexByte(it.rest[1:], 0)
+	if key < 0 {
+		it.bad = true
+		return false
+	}
+	head := key + 2
+	size, ok := valueSize(Type(it.rest[0]), it.rest[head:])
+	if !ok {
+		it.bad = true
+		return false
+	}
+	it.raw = it.rest[: head+size : head+size]
+	it.keyAt = head - 1
+	it.rest = it.rest[head+size:]
+	return true
+}
+
+// Key returns the current element's key.
+func (it *Iter) Key() []byte { return it.raw[1:it.keyAt] }
+
+// Value returns the current element's value.
+func (it *Iter) Value() Value { return Value{Type: Type(it.raw[0]), Data: it.raw[it.keyAt+1:]} }
+
+// Raw returns the current element whole: type, key and value, ready to be appended to a document under construction.
+func (it *Iter) Raw() []byte { return it.raw }
+
+// Err reports malformed bytes met on the way; validated documents never have any.
+func (it *Iter) Err() error {
+	if it.bad {
+		return errMalformed
+	}
+	return nil
+}
+
+// valueSize returns the length in bytes of a value of type t at the start of b, and false when b is too short for it
+// or t is no type of BSON.
+func valueSize(t Type, b []byte) (int, bool) {
+	var n int
+	switch t {
+	case TypeNull, TypeUndefined, TypeMinKey, TypeMaxKey:
+		n = 0
+	case TypeBoolean:
+		n = 1
+	case TypeInt32:
+		n = 4
+	case TypeDouble, TypeInt64, TypeDateTime, TypeTimestamp:
+		n = 8
+	case TypeObjectID:
+		n = 12
+	case TypeDecimal128:
+		n = 16
+	case TypeString, TypeJavaScript, TypeSymbol:
+		return lengthPrefixed(b, 4, 1)
+	case TypeBinary:
+		return lengthPrefixed(b, 5, 0)
+	case TypeDBPointer:
+		return lengthPrefixed(b, 16, 1)
+	case TypeDocument, TypeArray:
+		return lengthPrefixed(b, 0, 5)
+	case TypeCodeWithScope:
+		return lengthPrefixed(b, 0, 14)
+	case TypeRegex:
+		p := bytes.IndexByte(b, 0)
+		if p < 0 {
+			return 0, false
+		}
+		o := bytes.IndexByte(b[p+1:], 0)
+		if o < 0 {
+			return 0, false
+		}
+		n = p + o + 2
+	default:
+		return 0, false
+	}
+	return n, n <= len(b)
+}
+
+// lengthPrefixed sizes a value that opens with an int32 length: extra bytes stand beside what the length counts, and
+// the length itself must be at least least.
+func lengthPrefixed(b []byte, extra, least int) (int, bool) {
+	if len(b) < 4 {
+		return 0, false
+	}
+	n := int(int32(binary.LittleEndian.Uint32(b)))
+	if n < least || n > len(b) {
+		return 0, false
+	}
+	n += extra
+	return n, n <= len(b)
+}

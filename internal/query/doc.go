@@ -1,0 +1,13 @@
+// Package query holds MongoDB's query semantics on raw BSON: filters, projections, sort orders, update operators,
+// expressions and aggregation stages. Each is compiled once a command and then applied to documents as bytes.
+//
+// It is not a planner and not an executor: it never reads a collection. A stage that needs other documents ($lookup)
+// is handed a function for them.
+//
+// Invariants: pure (no I/O, no goroutine, no clock: now is passed in); compiled values are immutable and safe for
+// concurrent use; errors are *mongoerr.Error with MongoDB's code; nothing that is not built is ignored: it is
+// refused by name; no map per document.
+//
+// It imports bson and mongoerr. Plan, exec, route, engine and backend may import it; nothing of Oxbow below it may be
+// imported here.
+package query
