@@ -20,3 +20,14 @@ func (p *Projection) Apply(dst []byte, doc bson.Document) ([]byte, error) { pani
 
 // Fields returns the top-level fields that the projection can need, and false when that is all of them.
 func (p *Projection) Fields() ([]string, bool) { panic("unbuilt") }
+
+// parseStageProjection compiles the specification of a $project stage: inclusion, exclusion and computed fields; find's $slice by number,
+// $elemMatch and the positional "a.$" are refused.
+func parseStageProjection(spec bson.Document, env Env) (*Projection, error) { panic("unbuilt") }
+
+// parseAddFields compiles the specification of $addFields or $set (stage is the name for errors): computed values at dotted paths, everything else kept.
+// A path that meets an array is set in each element; what is no document on the way is replaced by one.
+func parseAddFields(stage string, spec bson.Document, env Env) (*Projection, error) { panic("unbuilt") }
+
+// parseUnset compiles the argument of a $unset stage: a path or an array of paths.
+func parseUnset(arg bson.Value, env Env) (*Projection, error) { panic("unbuilt") }

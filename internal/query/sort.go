@@ -18,8 +18,9 @@ func ParseSort(spec bson.Document) (s *Sort, natural int, err error) { panic("un
 
 // AppendKey appends doc's sort key to dst: bytes.Compare of two keys is the order of their documents. A path that goes through
 // arrays sorts by its least value, or by its greatest with Desc; an empty array sorts below null, a missing field as null
-// (https://www.mongodb.com/docs/manual/reference/method/cursor.sort/).
-func (s *Sort) AppendKey(dst []byte, doc bson.Document) []byte { panic("unbuilt") }
+// (https://www.mongodb.com/docs/manual/reference/method/cursor.sort/). Two keys of one sort that go through different arrays of a
+// document are BadValue.
+func (s *Sort) AppendKey(dst []byte, doc bson.Document) ([]byte, error) { panic("unbuilt") }
 
 // Sorter collects documents and gives them back in order, keeping at most limit of them (0: all) and at most maxBytes in memory; beyond
 // that Add fails with QueryExceededMemoryLimitNoDiskUseAllowed. The order of equal keys is the order of Add.
