@@ -86,6 +86,8 @@ const (
 	GroupUnknownOperator         Code = 15952
 	ExpressionFieldPathInvalid   Code = 16872
 	PipelineUnknownStage         Code = 40324
+	IDLDuplicateField            Code = 40413
+	Location51024                Code = 51024
 	IDLMissingField              Code = 40414
 	IDLUnknownField              Code = 40415
 )

@@ -1,0 +1,74 @@
+package backend
+
+import (
+	"encoding/binary"
+
+	"oxbow/internal/bson"
+	"oxbow/internal/mongoerr"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+)
+
+// CursorReply is the cursor in the reply of find, aggregate, listCollections, listIndexes or getMore.
+type CursorReply struct {
+	ID        int64 // 0: exhausted
+	Namespace string
+	Batch     bson.Array // the documents, raw, in the reply's bytes
+	idBytes   []byte     // the id's 8 bytes in the reply
+}
+
+// ParseCursorReply reads a reply with a cursor. A reply with ok: 0 is returned as its error.
+func ParseCursorReply(reply bson.Document) (CursorReply, error) {
+	var c CursorReply
+	cursor, ok := bson.Get(reply, "cursor")
+	if !ok {
+		if err := Check(reply); err != nil {
+			return c, err
+		}
+		return c, mongoerr.New(mongoerr.InternalError, "the backend's reply has no cursor")
+	}
+	if err := Check(reply); err != nil {
+		return c, err
+	}
+	it := bson.Elements(cursor.Data)
+	for it.Next() {
+		v := it.Value()
+		switch string(it.Key()) {
+		case "id":
+			c.ID, _ = v.AsInt64OK()
+			if v.Type == bson.TypeInt64 {
+				c.idBytes = v.Data
+			}
+		case "ns":
+			c.Namespace, _ = v.StringValueOK()
+		case "firstBatch", "nextBatch":
+			c.Batch = v.Data
+		}
+	}
+	return c, it.Err()
+}
+
+// SetID puts a gateway's own cursor id in the place of the backend's, in the reply's bytes.
+func (c *CursorReply) SetID(id int64) {
+	if c.idBytes != nil {
+		binary.LittleEndian.PutUint64(c.idBytes, uint64(id))
+	}
+	c.ID = id
+}
+
+// AppendCursor appends a cursor element as find's or, with next, getMore's reply has it. batch appends the documents as array
+// elements and is called once.
+func AppendCursor(dst []byte, id int64, ns string, next bool, batch func([]byte) []byte) []byte {
+	name := "firstBatch"
+	if next {
+		name = "nextBatch"
+	}
+	cursor, dst := bsoncore.AppendDocumentElementStart(dst, "cursor")
+	array, dst := bsoncore.AppendArrayElementStart(dst, name)
+	dst = batch(dst)
+	dst, _ = bsoncore.AppendArrayEnd(dst, array)
+	dst = bsoncore.AppendInt64Element(dst, "id", id)
+	dst = bsoncore.AppendStringElement(dst, "ns", ns)
+	dst, _ = bsoncore.AppendDocumentEnd(dst, cursor)
+	return dst
+}
