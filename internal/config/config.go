@@ -1,0 +1,73 @@
+package config
+
+import (
+	"time"
+
+	"oxbow/internal/route"
+)
+
+// Config is a checked configuration.
+type Config struct {
+	File        string // where it came from, for messages; "" for the default
+	Listen      string // host:port, a loopback address
+	Backends    []Backend
+	Databases   map[string]string // database → backend, without "*"
+	Default     string            // the backend of databases that Databases does not name ("*")
+	Collections []Collection      // in the order of the file
+}
+
+// Backend is one deployment: Embedded or a URI.
+type Backend struct {
+	Name     string
+	Embedded *Embedded // nil for a remote one
+	URI      string    // a MongoDB connection string, "" for an embedded one
+}
+
+// Embedded are the options of an embedded engine.
+type Embedded struct {
+	Dir           string // as written in the file: relative to the working directory
+	CacheBytes    int64  // block cache; 0: the engine's default
+	MemtableBytes int64  // one memtable; 0: the engine's default
+	SyncEvery     bool   // every write waits for its sync ("sync: always")
+}
+
+// Collection is one collection with a layout.
+type Collection struct {
+	Database string
+	Name     string
+	Layout   route.Layout
+	Hold     time.Duration // how long a hidden partition is kept before it is dropped
+	Over     []string      // backends that partitions are spread over; at least one
+	As       As
+	Template Template // names of partitions
+}
+
+// Namespace returns "database.collection".
+func (c *Collection) Namespace() string { return c.Database + "." + c.Name }
+
+// As says what a partition of a time layout is.
+type As uint8
+
+// The two kinds of partitions: a collection beside the others, or a collection in a database of its own.
+const (
+	AsCollection As = iota
+	AsDatabase
+)
+
+// Template names partitions.
+type Template struct{}
+
+// BackendFor returns the name of the backend that serves a plain database.
+func (c *Config) BackendFor(database string) string { panic("unbuilt") }
+
+// Collection returns the collection of a namespace, or nil.
+func (c *Config) Collection(ns string) *Collection { panic("unbuilt") }
+
+// Default returns the configuration without a file: an embedded engine in ./data, served on 127.0.0.1:27017.
+func Default() *Config { panic("unbuilt") }
+
+// Load reads and checks a file.
+func Load(file string) (*Config, error) { panic("unbuilt") }
+
+// Parse checks the bytes of a file; name stands in messages.
+func Parse(name string, data []byte) (*Config, error) { panic("unbuilt") }
