@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -20,7 +21,12 @@ type Options struct {
 }
 
 // DB is an open store.
-type DB struct{}
+type DB struct {
+	pebble *pebble.DB
+}
+
+// newSnapshot opens a snapshot of the store, or fails once it is closing.
+func (db *DB) newSnapshot() (*pebble.Snapshot, error) { panic("unbuilt") }
 
 // Open opens or creates the store in o.Dir. A directory in use, not writable, or written by a newer format is an error that names it.
 func Open(o Options) (*DB, error) { panic("unbuilt") }

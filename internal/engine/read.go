@@ -19,6 +19,8 @@ type Query struct {
 	Limit   int64 // 0: none; with a sort that no index gives, memory holds at most skip + limit documents
 	// NoCache keeps the blocks that a scan reads out of the block cache, for jobs and samples.
 	NoCache bool
+	// pinned keeps the cursor on its first snapshot however old that gets: an update of many documents must not meet its own results.
+	pinned bool
 }
 
 // Cursor is a stream of whole documents on a snapshot: writes after its opening don't show, until the snapshot is older than

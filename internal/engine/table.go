@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"sync/atomic"
 
 	"oxbow/internal/bson"
 )
@@ -12,8 +13,20 @@ type Name struct {
 	Collection string
 }
 
+// String returns "database.collection".
+func (n Name) String() string { return n.Database + "." + n.Collection }
+
 // Table is one table of documents. It stays usable as a handle after a drop: operations then fail with NamespaceNotFound or QueryPlanKilled.
-type Table struct{}
+type Table struct {
+	db      *DB
+	id      uint32 // never used twice
+	uuid    [16]byte
+	name    atomic.Pointer[Name]
+	version atomic.Pointer[version]
+
+	documents atomic.Int64 // the counters on disk, with every batch that is visible
+	bytes     atomic.Int64
+}
 
 // CreateTable makes a table; NamespaceExists if there is one with other options, InvalidNamespace for a bad name. options are those of the create command that are
 // kept for listCollections.
@@ -32,10 +45,10 @@ func (db *DB) DropTable(name Name) error { panic("unbuilt") }
 func (db *DB) RenameTable(from, to Name, dropTarget bool) error { panic("unbuilt") }
 
 // Name returns the table's name.
-func (t *Table) Name() Name { panic("unbuilt") }
+func (t *Table) Name() Name { return *t.name.Load() }
 
 // UUID identifies this table among all that ever had its name.
-func (t *Table) UUID() [16]byte { panic("unbuilt") }
+func (t *Table) UUID() [16]byte { return t.uuid }
 
 // Options returns what CreateTable was given.
 func (t *Table) Options() bson.Document { panic("unbuilt") }

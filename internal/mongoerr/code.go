@@ -84,6 +84,7 @@ const (
 	StaleConfig                  Code = 13388
 	OutOfDiskSpace               Code = 14031
 	GroupUnknownOperator         Code = 15952
+	AmbiguousIndexField          Code = 16746
 	ExpressionFieldPathInvalid   Code = 16872
 	PipelineUnknownStage         Code = 40324
 	IDLDuplicateField            Code = 40413
