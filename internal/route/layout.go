@@ -60,14 +60,3 @@ type Hash struct {
 	Field bson.Path
 	Count int
 }
-
-// Slot returns the slot of a value: mod for whole numbers of any type, never negative, xxh64 of the value's key for the rest; missing (Type 0) hashes as null.
-// An array is an error (TypeMismatch), as is a document path through one.
-func (h *Hash) Slot(v bson.Value) (int, error) { panic("unbuilt") }
-
-// Cell returns the calendar cell around an instant: [start, end) in milliseconds since 1970, UTC.
-func (t *Time) Cell(ms int64) (start, end int64) { panic("unbuilt") }
-
-// Instant reads the time of a document's field value in milliseconds; errors (BadValue, naming field, value and reason) for a wrong type, a
-// value before 1970 or after 9999, an array.
-func (t *Time) Instant(v bson.Value) (int64, error) { panic("unbuilt") }

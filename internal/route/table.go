@@ -1,8 +1,10 @@
 package route
 
 import (
+	"sort"
+
 	"oxbow/internal/bson"
-	"oxbow/internal/query"
+	"oxbow/internal/mongoerr"
 )
 
 // Table is what routing needs of a collection: its layout and its Active partitions, ordered by Start, then Slot, then Generation. Two
@@ -17,29 +19,133 @@ type Table struct {
 type Place struct {
 	Partition  int   // index into Table.Partitions, or -1: not made yet
 	Slot       int   // -1 without a hash layout
-	Start, End int64 // the cell to make, its neighbours already cut off, when Partition is -1
+	Start, End int64 // the time range [Start, End): the partition's, or the cell to make, its neighbours already cut off
 }
 
-// Route is the answer to a filter.
-type Route struct {
-	Partitions []int // indexes into Table.Partitions, ascending
-	// One is set when the filter pins every field of the layout, so that it concerns at most one place even if partitions are made later:
-	// one hash slot, one calendar cell. Its Partition is -1 when that place has not been made.
-	One *Place
-
-	table *Table
-	boxes boxes
+// Place finds a document's place at now (milliseconds since 1970). Errors are what the client gets: ShardKeyNotFound for a missing time
+// field, TypeMismatch for an array on the hash field's path, BadValue for a value that is no time of the layout's unit and, where the
+// partition does not exist, for a time beyond ahead or one that keep has passed under Reject.
+func (t *Table) Place(doc bson.Document, now int64) (Place, error) {
+	p := Place{Partition: -1, Slot: -1, Start: MinTime, End: MaxTime}
+	if h := t.Layout.Hash; h != nil {
+		slot, err := h.slotOf(doc)
+		if err != nil {
+			return p, err
+		}
+		p.Slot = slot
+	}
+	var (
+		ms int64
+		v  bson.Value
+	)
+	if l := t.Layout.Time; l != nil {
+		var err error
+		if v, ms, err = l.instantOf(doc); err != nil {
+			return p, err
+		}
+	}
+	t.find(&p, ms)
+	if p.Partition < 0 && t.Layout.Time != nil {
+		return p, t.Layout.Time.admit(p, v, ms, now)
+	}
+	return p, nil
 }
 
-// Reason says in words which partitions and why: "date >= 2001-01-15 and < 2001-01-22: 7 of 90 partitions".
-func (r Route) Reason() string { panic("unbuilt") }
+// find completes a place whose slot is known, for an instant.
+func (t *Table) find(p *Place, ms int64) {
+	first := 0
+	if t.Layout.Time != nil {
+		first = t.firstEndingAfter(ms)
+		if first == len(t.Partitions) || t.Partitions[first].Start > ms {
+			p.Start, p.End = t.gap(first, ms)
+			return
+		}
+	}
+	if first == len(t.Partitions) {
+		return
+	}
+	p.Start, p.End = t.Partitions[first].Start, t.Partitions[first].End
+	p.Partition = t.slotIn(first, p.Slot)
+}
 
-type boxes []struct{}
+// firstEndingAfter returns the index of the first partition whose end is after an instant, or their number.
+func (t *Table) firstEndingAfter(ms int64) int {
+	return sort.Search(len(t.Partitions), func(i int) bool { return t.Partitions[i].End > ms })
+}
 
-// Place finds a document's place at now (milliseconds). Errors are what the client gets: ShardKeyNotFound for a missing time field, BadValue for a
-// wrong one, and for times beyond ahead or late under Reject.
-func (t *Table) Place(doc bson.Document, now int64) (Place, error) { panic("unbuilt") }
+// gap returns the calendar cell around an instant that no partition covers, without what the neighbours cover; next is the index of
+// the first partition after it.
+func (t *Table) gap(next int, ms int64) (start, end int64) {
+	start, end = t.Layout.Time.Cell(ms)
+	if next > 0 {
+		start = max(start, t.Partitions[next-1].End)
+	}
+	if next < len(t.Partitions) {
+		end = min(end, t.Partitions[next].Start)
+	}
+	return start, end
+}
 
-// Route finds the partitions that documents matching f can be in. A nil filter matches everything. The route is right for the simple collation only: under
-// another one strings that differ can match, and the caller must not prune by it.
-func (t *Table) Route(f *query.Filter) Route { panic("unbuilt") }
+// slotIn returns the latest partition with a slot among those of the range that begins at index first, or -1.
+func (t *Table) slotIn(first, slot int) int {
+	start := t.Partitions[first].Start
+	// Where all slots are there once, as nearly always, it is this one.
+	if i := first + slot; slot >= 0 && i < len(t.Partitions) && t.holds(i, start, slot) && !t.holds(i+1, start, slot) {
+		return i
+	}
+	after := first + sort.Search(len(t.Partitions)-first, func(i int) bool {
+		p := &t.Partitions[first+i]
+		return p.Start > start || p.Slot > slot
+	})
+	if i := after - 1; i >= first && t.holds(i, start, slot) {
+		return i
+	}
+	return -1
+}
+
+// holds reports whether the partition at an index is one of a range and slot.
+func (t *Table) holds(i int, start int64, slot int) bool {
+	return i < len(t.Partitions) && t.Partitions[i].Start == start && t.Partitions[i].Slot == slot
+}
+
+// instantOf reads a document's time.
+func (t *Time) instantOf(doc bson.Document) (v bson.Value, ms int64, err error) {
+	v, ok, array := t.Field.Lookup(doc)
+	switch {
+	case array:
+		return v, 0, mongoerr.New(mongoerr.BadValue, "the time field '%s' must hold %s, and must not hold an array or lie inside one", t.Field, t.Unit.wants())
+	case !ok:
+		return v, 0, mongoerr.New(mongoerr.ShardKeyNotFound, "the document has no time field '%s', which must hold %s", t.Field, t.Unit.wants())
+	}
+	ms, err = t.Instant(v)
+	return v, ms, err
+}
+
+// admit decides whether a partition may be made for a document's time.
+func (t *Time) admit(p Place, v bson.Value, ms, now int64) error {
+	if limit := t.limit(now); ms >= limit {
+		why := "it is at or after " + instantText(limit) + ", beyond the partitions that may be made ahead"
+		return t.refuse(v, join(why, guess(ms/t.Unit.perUnit(), t.Unit)))
+	}
+	if t.Keep > 0 && t.Late == Reject && p.End <= now-t.Keep.Milliseconds() {
+		why := "it is older than the collection keeps, and late documents are rejected"
+		return t.refuse(v, join(why, guess(ms/t.Unit.perUnit(), t.Unit)))
+	}
+	return nil
+}
+
+// limit returns the end of the last cell that may be made at now.
+func (t *Time) limit(now int64) int64 {
+	_, end := t.Cell(now)
+	for range t.Ahead {
+		_, end = t.Cell(end)
+	}
+	return end
+}
+
+func join(why, guess string) string {
+	if guess == "" {
+		return why
+	}
+	return why + "; " + guess
+}
