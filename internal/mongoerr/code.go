@@ -57,26 +57,35 @@ const (
 	WriteConflict                 Code = 112
 	CommandNotSupported           Code = 115
 	NotAReplicaSet                Code = 123
+	CommandFailed                 Code = 125
 	CappedPositionLost            Code = 136
 	ExceededMemoryLimit           Code = 146
 	CommandNotSupportedOnView     Code = 166
 	InvalidPipelineOperator       Code = 168
 	CannotIndexParallelArrays     Code = 171
 	QueryPlanKilled               Code = 175
+	PrimarySteppedDown            Code = 189
 	InvalidIndexSpecOption        Code = 197
 	NoSuchSession                 Code = 206
 	InvalidUUID                   Code = 207
 	IncompleteTransactionHistory  Code = 217
+	IllegalOpMsgFlag              Code = 223
 	QueryFeatureNotAllowed        Code = 224
 	TransactionTooOld             Code = 225
 	CursorKilled                  Code = 237
 	NoSuchTransaction             Code = 251
+	TooManyDocumentSequences      Code = 257
+	TooManyLogicalSessions        Code = 261
+	ExceededTimeLimit             Code = 262
 	OperationNotSupportedInTxn    Code = 263
+	ClientDisconnect              Code = 279
 	QueryExceededMemoryNoDiskUse  Code = 292
 	ObjectIsBusy                  Code = 314
 	APIVersionError               Code = 322
 	APIStrictError                Code = 323
+	APIDeprecationError           Code = 324
 	UnsupportedOpQueryCommand     Code = 352
+	SocketException               Code = 9001
 	NotWritablePrimary            Code = 10107
 	BSONObjectTooLarge            Code = 10334
 	DuplicateKey                  Code = 11000
@@ -86,6 +95,8 @@ const (
 	CursorInUse                   Code = 12051
 	TooManySortKeys               Code = 13103
 	StaleConfig                   Code = 13388
+	NotPrimaryNoSecondaryOk       Code = 13435
+	NotPrimaryOrSecondary         Code = 13436
 	OutOfDiskSpace                Code = 14031
 	GroupUnknownOperator          Code = 15952
 	ProjectNotObject              Code = 15969
@@ -192,30 +203,39 @@ var names = map[Code]string{
 	NetworkTimeout:               "NetworkTimeout",
 	ShutdownInProgress:           "ShutdownInProgress",
 	OperationFailed:              "OperationFailed",
+	NotExactValueField:           "NotExactValueField",
 	WriteConflict:                "WriteConflict",
 	CommandNotSupported:          "CommandNotSupported",
 	NotAReplicaSet:               "NotAReplicaSet",
+	CommandFailed:                "CommandFailed",
 	CappedPositionLost:           "CappedPositionLost",
-	NotExactValueField:           "NotExactValueField",
 	ExceededMemoryLimit:          "ExceededMemoryLimit",
 	CommandNotSupportedOnView:    "CommandNotSupportedOnView",
 	InvalidPipelineOperator:      "InvalidPipelineOperator",
 	CannotIndexParallelArrays:    "CannotIndexParallelArrays",
 	QueryPlanKilled:              "QueryPlanKilled",
+	PrimarySteppedDown:           "PrimarySteppedDown",
 	InvalidIndexSpecOption:       "InvalidIndexSpecOption",
 	NoSuchSession:                "NoSuchSession",
 	InvalidUUID:                  "InvalidUUID",
 	IncompleteTransactionHistory: "IncompleteTransactionHistory",
+	IllegalOpMsgFlag:             "IllegalOpMsgFlag",
 	QueryFeatureNotAllowed:       "QueryFeatureNotAllowed",
 	TransactionTooOld:            "TransactionTooOld",
 	CursorKilled:                 "CursorKilled",
 	NoSuchTransaction:            "NoSuchTransaction",
+	TooManyDocumentSequences:     "TooManyDocumentSequences",
+	TooManyLogicalSessions:       "TooManyLogicalSessions",
+	ExceededTimeLimit:            "ExceededTimeLimit",
 	OperationNotSupportedInTxn:   "OperationNotSupportedInTransaction",
+	ClientDisconnect:             "ClientDisconnect",
 	QueryExceededMemoryNoDiskUse: "QueryExceededMemoryLimitNoDiskUseAllowed",
 	ObjectIsBusy:                 "ObjectIsBusy",
 	APIVersionError:              "APIVersionError",
 	APIStrictError:               "APIStrictError",
+	APIDeprecationError:          "APIDeprecationError",
 	UnsupportedOpQueryCommand:    "UnsupportedOpQueryCommand",
+	SocketException:              "SocketException",
 	NotWritablePrimary:           "NotWritablePrimary",
 	BSONObjectTooLarge:           "BSONObjectTooLarge",
 	DuplicateKey:                 "DuplicateKey",
@@ -224,6 +244,8 @@ var names = map[Code]string{
 	InterruptedDueToReplState:    "InterruptedDueToReplStateChange",
 	CursorInUse:                  "CursorInUse",
 	StaleConfig:                  "StaleConfig",
+	NotPrimaryNoSecondaryOk:      "NotPrimaryNoSecondaryOk",
+	NotPrimaryOrSecondary:        "NotPrimaryOrSecondary",
 	OutOfDiskSpace:               "OutOfDiskSpace",
 }
 

@@ -1,0 +1,347 @@
+package command
+
+import (
+	"math"
+	"time"
+
+	driver "go.mongodb.org/mongo-driver/v2/bson"
+
+	"oxbow/internal/bson"
+	"oxbow/internal/cursor"
+	"oxbow/internal/mongoerr"
+	"oxbow/internal/statement"
+)
+
+// generic are the arguments that any command may carry (MongoDB 7.0's list). Those of a cluster's inside are taken and
+// ignored, as a router outside of any cluster has no use for them.
+var generic = map[string]bool{
+	"$db": true, "lsid": true, "txnNumber": true, "autocommit": true, "startTransaction": true,
+	"apiVersion": true, "apiStrict": true, "apiDeprecationErrors": true,
+	"$readPreference": true, "$clusterTime": true, "readConcern": true, "writeConcern": true,
+	"maxTimeMS": true, "comment": true, "$client": true, "$audit": true, "$queryOptions": true,
+	"$configServerState": true, "$configTime": true, "$topologyTime": true, "$oplogQueryData": true, "$replData": true,
+	"databaseVersion": true, "shardVersion": true, "clientOperationKey": true, "coordinator": true,
+	"help": true, "maxTimeMSOpOnly": true, "mayBypassWriteBlocking": true, "allowImplicitCollectionCreation": true,
+	"stmtId": true, "txnRetryCounter": true, "operationSessionInfo": true, "expectPrefix": true,
+}
+
+// IsGeneric reports whether a field of a command is a generic argument, which the table has checked.
+func IsGeneric(field string) bool { return generic[field] }
+
+// CheckFields returns error 40415 for the first field of the body that is neither the command's name nor a generic argument nor
+// among known.
+func CheckFields(req *Request, known []string) error {
+	it := bson.Elements(req.Body)
+	it.Next()
+	for it.Next() {
+		key := it.Key()
+		if generic[string(key)] || contains(known, key) {
+			continue
+		}
+		return mongoerr.New(mongoerr.IDLUnknownField, "BSON field '%s.%s' is an unknown field.", req.Name, key)
+	}
+	return nil
+}
+
+func contains(known []string, key []byte) bool {
+	for _, k := range known {
+		if k == string(key) {
+			return true
+		}
+	}
+	return false
+}
+
+// parseArguments reads the generic arguments of the request's body.
+func parseArguments(req *Request) error {
+	p := argumentParser{req: req}
+	it := bson.Elements(req.Body)
+	it.Next()
+	for it.Next() {
+		if err := p.field(string(it.Key()), it.Value()); err != nil {
+			return err
+		}
+	}
+	return p.finish()
+}
+
+type argumentParser struct {
+	req                          *Request
+	hasDatabase                  bool
+	hasAutocommit, hasStart      bool
+	strictOrDeprecationRequested bool
+}
+
+func (p *argumentParser) field(key string, v bson.Value) error {
+	a := &p.req.Arguments
+	var err error
+	switch key {
+	case "$db":
+		p.hasDatabase = true
+		err = p.database(v)
+	case "lsid":
+		err = p.session(v)
+	case "txnNumber":
+		a.HasTxnNumber = true
+		if v.Type != bson.TypeInt64 {
+			return wrongType("txnNumber", v.Type, "long")
+		}
+		a.TxnNumber = v.Int64()
+	case "autocommit":
+		p.hasAutocommit = true
+		err = mustBe(key, v, bson.TypeBoolean)
+	case "startTransaction":
+		p.hasStart = true
+		err = mustBe(key, v, bson.TypeBoolean)
+	case "apiVersion":
+		if err = mustBe(key, v, bson.TypeString); err == nil {
+			a.APIVersion = v.StringValue()
+		}
+	case "apiStrict":
+		if err = mustBe(key, v, bson.TypeBoolean); err == nil {
+			a.APIStrict = v.Boolean()
+			p.strictOrDeprecationRequested = p.strictOrDeprecationRequested || v.Boolean()
+		}
+	case "apiDeprecationErrors":
+		if err = mustBe(key, v, bson.TypeBoolean); err == nil {
+			p.strictOrDeprecationRequested = p.strictOrDeprecationRequested || v.Boolean()
+		}
+	case "maxTimeMS":
+		a.MaxTime, err = milliseconds(key, v)
+	case "readConcern":
+		a.ReadConcern, err = readConcern(v)
+	case "writeConcern":
+		a.WriteConcern, err = writeConcern(v)
+	case "$readPreference":
+		a.ReadPreference, err = readPreference(v)
+	case "$clusterTime":
+		err = mustBe(key, v, bson.TypeDocument)
+	case "comment":
+		a.Comment = v
+	}
+	return err
+}
+
+// finish checks what several arguments mean together.
+func (p *argumentParser) finish() error {
+	a := &p.req.Arguments
+	if !p.hasDatabase {
+		return mongoerr.New(40571, "OP_MSG requests require a $db argument")
+	}
+	if a.HasTxnNumber {
+		if a.Session == nil {
+			return mongoerr.New(mongoerr.InvalidOptions, "Transaction number requires a session ID to also be specified")
+		}
+		if a.TxnNumber < 0 {
+			return mongoerr.New(mongoerr.InvalidOptions, "Transaction number cannot be negative")
+		}
+	}
+	if p.hasAutocommit || p.hasStart {
+		return errTransactions()
+	}
+	if a.APIVersion == "" && p.strictOrDeprecationRequested {
+		return mongoerr.New(4886600, "Provided apiStrict and/or apiDeprecationErrors without passing apiVersion")
+	}
+	if a.APIVersion != "" && a.APIVersion != "1" {
+		return mongoerr.New(mongoerr.APIVersionError, `API version must be "1"`)
+	}
+	return nil
+}
+
+func errTransactions() error {
+	return mongoerr.New(mongoerr.OperationNotSupportedInTxn, "Transactions are not supported yet")
+}
+
+func (p *argumentParser) database(v bson.Value) error {
+	if v.Type != bson.TypeString {
+		return wrongType("$db", v.Type, "string")
+	}
+	name := v.StringValue()
+	if err := statement.CheckDatabase(name); err != nil {
+		return err
+	}
+	p.req.Database = name
+	return nil
+}
+
+func (p *argumentParser) session(v bson.Value) error {
+	id, err := parseSession(v, "lsid")
+	if err != nil {
+		return err
+	}
+	if p.req.Conn != nil && id.User == "" {
+		id.User = p.req.Conn.User
+	}
+	p.req.session = id
+	p.req.Session = &p.req.session
+	return nil
+}
+
+// parseSession reads {id: UUID, uid: BinData}; the latter names the session of another user. field is for the error.
+func parseSession(v bson.Value, field string) (cursor.SessionID, error) {
+	var id cursor.SessionID
+	doc, ok := v.DocumentOK()
+	if !ok {
+		return id, wrongType(field, v.Type, "object")
+	}
+	found := false
+	it := bson.Elements(doc)
+	for it.Next() {
+		v := it.Value()
+		switch string(it.Key()) {
+		case "id":
+			subtype, data, ok := v.BinaryOK()
+			if !ok {
+				return id, wrongType(field+".id", v.Type, "binData")
+			}
+			if subtype != 4 || len(data) != len(id.UUID) {
+				return id, mongoerr.New(mongoerr.TypeMismatch,
+					"BSON field '%s.id' is the wrong binData type, expected type 'UUID' of 16 bytes", field)
+			}
+			copy(id.UUID[:], data)
+			found = true
+		case "uid":
+			_, data, ok := v.BinaryOK()
+			if !ok || len(data) != 32 {
+				return id, wrongType(field+".uid", v.Type, "binData")
+			}
+			id.User = string(data)
+		default:
+			return id, mongoerr.New(mongoerr.IDLUnknownField, "BSON field '%s.%s' is an unknown field.", field, it.Key())
+		}
+	}
+	if !found {
+		return id, missing(field + ".id")
+	}
+	return id, nil
+}
+
+// milliseconds reads a time limit: a whole number from 0 (none) to 2^31-1, of any numeric type.
+func milliseconds(field string, v bson.Value) (time.Duration, error) {
+	if !bson.IsNumber(v.Type) {
+		return 0, mongoerr.New(mongoerr.BadValue, "%s must be a number", field)
+	}
+	n, whole := wholeNumber(v)
+	if !whole {
+		return 0, mongoerr.New(mongoerr.BadValue, "%s has non-integral value", field)
+	}
+	if n < 0 || n > math.MaxInt32 {
+		return 0, mongoerr.New(mongoerr.BadValue, "%d value for %s is out of range [0, %d]", n, field, math.MaxInt32)
+	}
+	return time.Duration(n) * time.Millisecond, nil
+}
+
+// wholeNumber returns the value of a number without a fraction that fits in 64 bits.
+func wholeNumber(v bson.Value) (int64, bool) {
+	switch v.Type {
+	case bson.TypeInt32:
+		return int64(v.Int32()), true
+	case bson.TypeInt64:
+		return v.Int64(), true
+	case bson.TypeDouble:
+		f := v.Double()
+		if f != math.Trunc(f) || math.Abs(f) >= 1<<63 {
+			return 0, false
+		}
+		return int64(f), true
+	case bson.TypeDecimal128:
+		big, exponent, err := driver.NewDecimal128(v.Decimal128()).BigInt()
+		if err != nil || exponent != 0 || !big.IsInt64() {
+			return 0, false
+		}
+		return big.Int64(), true
+	}
+	return 0, false
+}
+
+func readConcern(v bson.Value) (bson.Document, error) {
+	doc, ok := v.DocumentOK()
+	if !ok {
+		return nil, wrongType("readConcern", v.Type, "object")
+	}
+	it := bson.Elements(doc)
+	for it.Next() {
+		v := it.Value()
+		switch key := string(it.Key()); key {
+		case "level":
+			level, ok := v.StringValueOK()
+			if !ok {
+				return nil, wrongType("readConcern.level", v.Type, "string")
+			}
+			switch level {
+			case "local", "available", "majority", "linearizable", "snapshot":
+			default:
+				return nil, mongoerr.New(mongoerr.BadValue,
+					"Enumeration value '%s' for field 'readConcern.level' is not a valid value.", level)
+			}
+		case "afterClusterTime", "atClusterTime", "afterOpTime", "provenance", "allowTransactionTableSnapshot", "$waitLastStableRecoveryTimestamp":
+		default:
+			return nil, mongoerr.New(mongoerr.IDLUnknownField, "BSON field 'readConcern.%s' is an unknown field.", key)
+		}
+	}
+	return doc, nil
+}
+
+func writeConcern(v bson.Value) (bson.Document, error) {
+	doc, ok := v.DocumentOK()
+	if !ok {
+		return nil, wrongType("writeConcern", v.Type, "object")
+	}
+	it := bson.Elements(doc)
+	for it.Next() {
+		v := it.Value()
+		switch key := string(it.Key()); key {
+		case "w":
+			if !bson.IsNumber(v.Type) && v.Type != bson.TypeString && v.Type != bson.TypeDocument {
+				return nil, mongoerr.New(mongoerr.FailedToParse, "w has to be a number, string, or object; found: %s", bson.TypeName(v.Type))
+			}
+			if n, ok := wholeNumber(v); ok && (n < 0 || n > 50) {
+				return nil, mongoerr.New(mongoerr.FailedToParse, "w has to be a non-negative number and not greater than 50; found: %d", n)
+			}
+		case "j", "fsync":
+			if v.Type != bson.TypeBoolean && !bson.IsNumber(v.Type) {
+				return nil, mongoerr.New(mongoerr.FailedToParse, "%s must be numeric or a boolean value", key)
+			}
+		case "wtimeout", "wtimeoutMS", "wElectionId", "wOpTime", "getLastError", "provenance":
+		default:
+			return nil, mongoerr.New(mongoerr.IDLUnknownField, "BSON field 'writeConcern.%s' is an unknown field.", key)
+		}
+	}
+	return doc, nil
+}
+
+func readPreference(v bson.Value) (bson.Document, error) {
+	doc, ok := v.DocumentOK()
+	if !ok {
+		return nil, wrongType("$readPreference", v.Type, "object")
+	}
+	mode, ok := bson.Get(doc, "mode")
+	if !ok {
+		return nil, missing("$readPreference.mode")
+	}
+	name, ok := mode.StringValueOK()
+	if !ok {
+		return nil, wrongType("$readPreference.mode", mode.Type, "string")
+	}
+	switch name {
+	case "primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest":
+		return doc, nil
+	}
+	return nil, mongoerr.New(mongoerr.FailedToParse, "Could not parse $readPreference mode '%s'. Only the modes 'primary', "+
+		"'primaryPreferred', 'secondary', 'secondaryPreferred', and 'nearest' are supported.", name)
+}
+
+func mustBe(field string, v bson.Value, t bson.Type) error {
+	if v.Type != t {
+		return wrongType(field, v.Type, bson.TypeName(t))
+	}
+	return nil
+}
+
+func wrongType(field string, got bson.Type, want string) error {
+	return mongoerr.New(mongoerr.TypeMismatch, "BSON field '%s' is the wrong type '%s', expected type '%s'", field, bson.TypeName(got), want)
+}
+
+func missing(field string) error {
+	return mongoerr.New(mongoerr.IDLMissingField, "BSON field '%s' is missing but a required field", field)
+}

@@ -1,0 +1,44 @@
+package command
+
+import "sync/atomic"
+
+// Counters count since the start of the process; the server and the table keep them, serverStatus shows them.
+type Counters struct {
+	ConnectionsCurrent  atomic.Int64
+	ConnectionsTotal    atomic.Int64
+	ConnectionsRejected atomic.Int64
+	ConnectionsMax      int64
+
+	BytesIn     atomic.Int64 // of messages, decompressed
+	BytesOut    atomic.Int64
+	PhysicalIn  atomic.Int64 // as they were on the socket
+	PhysicalOut atomic.Int64
+	Requests    atomic.Int64
+	BadMessages atomic.Int64
+	Panics      atomic.Int64
+	Insert      atomic.Int64
+	Query       atomic.Int64
+	Update      atomic.Int64
+	Delete      atomic.Int64
+	GetMore     atomic.Int64
+	Command     atomic.Int64
+	UserErrors  atomic.Int64 // commands that answered ok: 0
+}
+
+// count adds one command to the counter that serverStatus shows it in: inserts, updates and deletes count by statement, as in MongoDB.
+func (c *Counters) count(req *Request) {
+	switch req.Name {
+	case "insert":
+		c.Insert.Add(req.statements("documents"))
+	case "update":
+		c.Update.Add(req.statements("updates"))
+	case "delete":
+		c.Delete.Add(req.statements("deletes"))
+	case "find":
+		c.Query.Add(1)
+	case "getMore":
+		c.GetMore.Add(1)
+	default:
+		c.Command.Add(1)
+	}
+}

@@ -1,0 +1,11 @@
+// Package command is the one table of commands: it takes a request apart, checks what all commands share (database, session, API version, time
+// limit, transactions), finds the handler by the name of the first key, and puts the envelope around its answer.
+//
+// It is not a server: it knows no socket and no frame. The commands that answer from the gateway itself stand here, one file each; those
+// that touch data are registered by whoever builds them.
+//
+// Invariants: whatever a client sent, the reply is a document with ok; a handler's error becomes MongoDB's error there and nowhere else; a
+// request's bytes are not kept after its handler returned; a running command is in Operations until it has answered.
+//
+// server imports it; it imports cursor, backend, bson, mongoerr and, for their filters, query.
+package command

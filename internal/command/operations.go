@@ -1,0 +1,263 @@
+package command
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"oxbow/internal/bson"
+	"oxbow/internal/cursor"
+	"oxbow/internal/mongoerr"
+)
+
+// Operations are the running commands. Safe for concurrent use.
+type Operations struct {
+	mu struct {
+		sync.Mutex
+		lastID  int32
+		running map[int32]*Operation
+		conns   map[*Conn]bool
+	}
+}
+
+// Operation is one running command. Its fields are guarded by the lock of its Operations.
+type Operation struct {
+	id        int32
+	name      string
+	namespace string
+	command   bson.Document // aliases the request, good while the operation is registered
+	conn      *Conn
+	started   time.Time
+	cancel    context.CancelCauseFunc
+	writes    bool
+	unlisted  bool
+	killed    bool
+
+	session    cursor.SessionID
+	hasSession bool
+}
+
+func newOperations() *Operations {
+	o := &Operations{}
+	o.mu.running = make(map[int32]*Operation)
+	o.mu.conns = make(map[*Conn]bool)
+	return o
+}
+
+// begin registers a command. A connection runs one at a time, so its record lies in the connection.
+func (o *Operations) begin(req *Request, entry *Entry, now time.Time, cancel context.CancelCauseFunc) *Operation {
+	op := &Operation{}
+	if req.Conn != nil {
+		op = &req.Conn.operation
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.lastID++
+	if o.mu.lastID <= 0 {
+		o.mu.lastID = 1
+	}
+	*op = Operation{
+		id: o.mu.lastID, name: req.Name, namespace: namespaceOf(req), command: req.Body, conn: req.Conn,
+		started: now, cancel: cancel, writes: entry.Writes, unlisted: entry.Unlisted,
+		session: req.session, hasSession: req.Session != nil,
+	}
+	o.mu.running[op.id] = op
+	return op
+}
+
+// namespaceOf is how currentOp names what a command works on: db.collection, or db.$cmd where it names none.
+func namespaceOf(req *Request) string {
+	v := req.Argument
+	if req.Name == "getMore" {
+		v, _ = bson.Get(req.Body, "collection")
+	}
+	if collection, ok := v.StringValueOK(); ok && collection != "" {
+		return req.Database + "." + collection
+	}
+	return req.Database + ".$cmd"
+}
+
+func (o *Operations) end(op *Operation) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.mu.running, op.id)
+	*op = Operation{}
+}
+
+// Kill interrupts a running command and reports whether it was there.
+func (o *Operations) Kill(id int32) bool {
+	return o.killWhere(func(op *Operation) bool { return op.id == id }) > 0
+}
+
+func (o *Operations) killWhere(match func(*Operation) bool) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := 0
+	for _, op := range o.mu.running {
+		if match(op) {
+			op.killed = true
+			op.cancel(mongoerr.New(mongoerr.Interrupted, "operation was interrupted"))
+			n++
+		}
+	}
+	return n
+}
+
+// killSessions interrupts the commands of sessions, but for the one that runs on the connection of whoever asks.
+func (o *Operations) killSessions(match func(cursor.SessionID) bool, asker *Conn) {
+	o.killWhere(func(op *Operation) bool {
+		return op.hasSession && match(op.session) && (asker == nil || op.conn != asker)
+	})
+}
+
+// Reading reports whether a command that only reads has run on the connection since before the time: one whose client is worth
+// looking after.
+func (o *Operations) Reading(c *Conn, before time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	op := &c.operation
+	return op.id != 0 && !op.writes && op.started.Before(before)
+}
+
+// Abandon interrupts the command of a connection whose client is gone, unless it writes: a write goes on, as in MongoDB.
+func (o *Operations) Abandon(c *Conn) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if op := &c.operation; op.id != 0 && !op.writes {
+		op.cancel(mongoerr.New(mongoerr.ClientDisconnect, "operation was interrupted because a client disconnected"))
+	}
+}
+
+// Running returns the number of running commands.
+func (o *Operations) Running() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.mu.running)
+}
+
+// shownCommand is the largest command that currentOp shows whole, in bytes.
+const shownCommand = 1 << 10
+
+// Connect puts a connection on the list.
+func (o *Operations) Connect(c *Conn) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.conns[c] = true
+}
+
+// Disconnect takes a connection off the list.
+func (o *Operations) Disconnect(c *Conn) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.mu.conns, c)
+}
+
+// documents is the list of the running commands as currentOp gives it, and of the idle connections where wanted.
+func (o *Operations) documents(now time.Time, host string, idle bool) []bson.Document {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var docs []bson.Document
+	for _, op := range o.mu.running {
+		if !op.unlisted {
+			docs = append(docs, op.document(now, host))
+		}
+	}
+	if !idle {
+		return docs
+	}
+	for c := range o.mu.conns {
+		if c.operation.id == 0 || c.operation.unlisted {
+			docs = append(docs, c.idleDocument(host))
+		}
+	}
+	return docs
+}
+
+func (c *Conn) idleDocument(host string) bson.Document {
+	at, dst := bsoncore.AppendDocumentStart(nil)
+	dst = bsoncore.AppendStringElement(dst, "type", "op")
+	dst = bsoncore.AppendStringElement(dst, "host", host)
+	dst = c.append(dst)
+	dst = bsoncore.AppendBooleanElement(dst, "active", false)
+	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+	return dst
+}
+
+// append appends who the client of a connection is.
+func (c *Conn) append(dst []byte) []byte {
+	dst = bsoncore.AppendStringElement(dst, "desc", "conn"+itoa(c.ID))
+	dst = bsoncore.AppendInt64Element(dst, "connectionId", c.ID)
+	dst = bsoncore.AppendStringElement(dst, "client", c.Remote)
+	return appendMetadata(dst, c.metadata.Load())
+}
+
+func (op *Operation) document(now time.Time, host string) bson.Document {
+	running := now.Sub(op.started)
+	at, dst := bsoncore.AppendDocumentStart(nil)
+	dst = bsoncore.AppendStringElement(dst, "type", "op")
+	dst = bsoncore.AppendStringElement(dst, "host", host)
+	if op.conn != nil {
+		dst = op.conn.append(dst)
+	}
+	dst = bsoncore.AppendBooleanElement(dst, "active", true)
+	dst = bsoncore.AppendStringElement(dst, "currentOpTime", now.UTC().Format("2006-01-02T15:04:05.000+00:00"))
+	dst = bsoncore.AppendInt32Element(dst, "opid", op.id)
+	dst = bsoncore.AppendInt64Element(dst, "secs_running", seconds(running))
+	dst = bsoncore.AppendInt64Element(dst, "microsecs_running", running.Microseconds())
+	dst = bsoncore.AppendStringElement(dst, "op", op.kind())
+	dst = bsoncore.AppendStringElement(dst, "ns", op.namespace)
+	dst = appendCommand(dst, "command", op.command)
+	if lsid, ok := bson.Get(op.command, "lsid"); ok {
+		dst = bsoncore.AppendValueElement(dst, "lsid", lsid)
+	}
+	dst = bsoncore.AppendBooleanElement(dst, "killPending", op.killed)
+	dst = bsoncore.AppendInt32Element(dst, "numYields", 0)
+	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+	return dst
+}
+
+// kind is currentOp's word for a command.
+func (op *Operation) kind() string {
+	switch op.name {
+	case "find":
+		return "query"
+	case "getMore":
+		return "getmore"
+	case "insert", "update":
+		return op.name
+	case "delete":
+		return "remove"
+	}
+	return "command"
+}
+
+// appendMetadata appends appName and clientMetadata.
+func appendMetadata(dst []byte, metadata *bson.Document) []byte {
+	if metadata == nil {
+		return dst
+	}
+	if v, ok := bson.Get(*metadata, "application"); ok {
+		if app, ok := v.DocumentOK(); ok {
+			if name, ok := bson.Get(app, "name"); ok {
+				dst = bsoncore.AppendValueElement(dst, "appName", name)
+			}
+		}
+	}
+	return bsoncore.AppendDocumentElement(dst, "clientMetadata", *metadata)
+}
+
+// appendCommand appends a command as it is shown: whole where it is small, else its name and how much was left out.
+func appendCommand(dst []byte, key string, command bson.Document) []byte {
+	if len(command) <= shownCommand {
+		return bsoncore.AppendDocumentElement(dst, key, command)
+	}
+	at, dst := bsoncore.AppendDocumentElementStart(dst, key)
+	if name, v, ok := bson.First(command); ok && len(v.Data) < shownCommand {
+		dst = bsoncore.AppendValueElement(dst, name, v)
+	}
+	dst = bsoncore.AppendStringElement(dst, "$truncated", itoa(int64(len(command)))+" bytes")
+	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+	return dst
+}

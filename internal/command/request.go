@@ -1,0 +1,62 @@
+package command
+
+import (
+	"sync/atomic"
+	"time"
+
+	"oxbow/internal/backend"
+	"oxbow/internal/bson"
+	"oxbow/internal/cursor"
+)
+
+// Request is one command as it came, and what the table found in it. Its bytes belong to the caller of Run and are good until the handler returns.
+type Request struct {
+	Body      bson.Document
+	Sequences []backend.Sequence
+	Exhaust   bool // the client takes a stream of replies
+	Conn      *Conn
+
+	Name     string // of the command, as the table spells it
+	Argument bson.Value
+	Database string
+	Arguments
+}
+
+// Arguments are the generic arguments: what any command may carry.
+type Arguments struct {
+	Session        *cursor.SessionID // nil: none
+	TxnNumber      int64             // when HasTxnNumber
+	HasTxnNumber   bool
+	MaxTime        time.Duration // 0: no limit; already applied to the handler's context
+	APIVersion     string        // "" or "1"
+	APIStrict      bool
+	ReadConcern    bson.Document // nil: none
+	WriteConcern   bson.Document // nil: none
+	ReadPreference bson.Document // nil: none
+	Comment        bson.Value    // Type 0: none
+
+	session cursor.SessionID // what Session points to
+}
+
+// Sequence returns the documents of the kind 1 section of that name.
+func (r *Request) Sequence(name string) ([]bson.Document, bool) {
+	for i := range r.Sequences {
+		if r.Sequences[i].Name == name {
+			return r.Sequences[i].Documents, true
+		}
+	}
+	return nil, false
+}
+
+// Conn is what commands know and keep about a client's connection. It runs one command at a time.
+type Conn struct {
+	ID          int64
+	Remote      string // "address:port", or "" on a Unix socket
+	Local       string
+	Opened      time.Time
+	Compressors []string // agreed in hello
+	User        string   // "" while there are no users
+
+	metadata  atomic.Pointer[bson.Document] // the client document of its first hello
+	operation Operation                     // the record of the running command
+}

@@ -1,0 +1,234 @@
+package command
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"oxbow/internal/bson"
+	"oxbow/internal/mongoerr"
+)
+
+// Run answers one command. reply.Elements holds what the caller wants in front of the document; Run appends the whole document to it, or
+// leaves it and sets reply.Document. There is always an answer.
+func (t *Table) Run(ctx context.Context, req *Request, reply *Reply) {
+	start := len(reply.Elements)
+	reply.Elements = append(reply.Elements, 0, 0, 0, 0)
+	entry, err := t.dispatch(ctx, req, reply)
+	t.deps.Counters.Requests.Add(1)
+	if err != nil {
+		t.deps.Counters.UserErrors.Add(1)
+		reply.Document, reply.Again = nil, false
+		reply.Elements = appendError(reply.Elements[:start+4], labelled(mongoerr.From(err), entry, req))
+	} else if reply.Document != nil {
+		reply.Elements = reply.Elements[:start]
+		return
+	} else {
+		reply.Elements = bsoncore.AppendDoubleElement(reply.Elements, "ok", 1)
+	}
+	reply.Elements = append(reply.Elements, 0)
+	binary.LittleEndian.PutUint32(reply.Elements[start:], uint32(len(reply.Elements)-start))
+}
+
+// dispatch finds the command and runs it; the entry is nil when it is not in the table.
+func (t *Table) dispatch(ctx context.Context, req *Request, reply *Reply) (*Entry, error) {
+	name, argument, ok := bson.First(req.Body)
+	if !ok {
+		return nil, mongoerr.New(mongoerr.CommandNotFound, "no such command: ''")
+	}
+	entry := t.byName[name]
+	req.Name, req.Argument = name, argument
+	if entry != nil {
+		req.Name = entry.name
+	}
+	t.deps.Counters.count(req)
+	if err := parseArguments(req); err != nil {
+		return entry, err
+	}
+	if t.topology.draining() {
+		return entry, mongoerr.New(mongoerr.ShutdownInProgress, "The server is in quiesce mode and will shut down")
+	}
+	handler := t.handler(entry, req)
+	if handler == nil {
+		return nil, mongoerr.New(mongoerr.CommandNotFound, "no such command: '%s'", name)
+	}
+	if entry == nil {
+		entry = &unknownEntry
+	}
+	if err := t.allow(entry, req); err != nil {
+		return entry, err
+	}
+	return entry, t.call(ctx, entry, handler, req, reply)
+}
+
+// unknownEntry stands for a command that the table does not have: nothing is known of it, so it may write.
+var unknownEntry = Entry{Writes: true}
+
+// handler picks who answers: the first interceptor that takes the request, the command's own handler, the fallback.
+func (t *Table) handler(entry *Entry, req *Request) Handler {
+	for _, intercept := range t.interceptors[req.Name] {
+		if h := intercept(req); h != nil {
+			return h
+		}
+	}
+	if entry != nil {
+		return entry.Handler
+	}
+	return t.deps.Fallback
+}
+
+// allow checks what the table says of the command.
+func (t *Table) allow(entry *Entry, req *Request) error {
+	if entry.AdminOnly && req.Database != "admin" {
+		return mongoerr.New(mongoerr.Unauthorized, "%s may only be run against the admin database.", req.Name)
+	}
+	if req.APIStrict && !entry.Stable {
+		return mongoerr.New(mongoerr.APIStrictError, "Provided apiStrict:true, but the command %s is not in API Version %s. "+
+			"Information on supported commands and migrations in API Version %s can be found at "+
+			"https://dochub.mongodb.org/core/manual-versioned-api", req.Name, req.APIVersion, req.APIVersion)
+	}
+	if entry.Fields != nil {
+		if err := CheckFields(req, entry.Fields); err != nil {
+			return err
+		}
+	}
+	if req.Session != nil && !entry.NoSession {
+		return t.deps.Sessions.Touch(*req.Session, t.deps.Now())
+	}
+	return nil
+}
+
+// call runs the handler under a context that killOp, the time limit and the end of the server can end.
+func (t *Table) call(ctx context.Context, entry *Entry, handler Handler, req *Request, reply *Reply) (err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if req.MaxTime > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, req.MaxTime, mongoerr.New(mongoerr.MaxTimeMSExpired, "operation exceeded time limit"))
+		defer stop()
+	}
+	op := t.operations.begin(req, entry, t.deps.Now(), cancel)
+	defer t.finish(op)
+	defer func() {
+		if p := recover(); p != nil {
+			t.deps.Counters.Panics.Add(1)
+			t.deps.Log.Error("command panicked", "command", req.Name, "database", req.Database,
+				"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = mongoerr.New(mongoerr.InternalError, "internal error while running '%s'", req.Name)
+		}
+	}()
+	err = handler(ctx, req, reply)
+	if err == nil {
+		return nil
+	}
+	return interrupted(ctx, err)
+}
+
+// finish takes a command off the list of running ones and adds its time to its collection's.
+func (t *Table) finish(op *Operation) {
+	t.usages.add(op.namespace, op.name, t.deps.Now().Sub(op.started))
+	t.operations.end(op)
+}
+
+// interrupted replaces the error of a handler whose context has ended by what ended it.
+func interrupted(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	var own *mongoerr.Error
+	if errors.As(err, &own) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	var cause *mongoerr.Error
+	if errors.As(context.Cause(ctx), &cause) {
+		return cause
+	}
+	return mongoerr.New(mongoerr.Interrupted, "operation was interrupted")
+}
+
+// retryable are the codes after which a driver may send a retryable write again
+// (https://github.com/mongodb/specifications, retryable writes).
+func retryable(code mongoerr.Code) bool {
+	switch code {
+	case mongoerr.InterruptedAtShutdown, mongoerr.InterruptedDueToReplState, mongoerr.NotWritablePrimary,
+		mongoerr.NotPrimaryNoSecondaryOk, mongoerr.NotPrimaryOrSecondary, mongoerr.PrimarySteppedDown,
+		mongoerr.ShutdownInProgress, mongoerr.HostNotFound, mongoerr.HostUnreachable, mongoerr.NetworkTimeout,
+		mongoerr.SocketException, mongoerr.ExceededTimeLimit:
+		return true
+	}
+	return false
+}
+
+// labelled adds the label that makes a driver retry, which a router gives itself.
+func labelled(e *mongoerr.Error, entry *Entry, req *Request) *mongoerr.Error {
+	const label = "RetryableWriteError"
+	if entry == nil || !entry.Writes || !req.HasTxnNumber || !retryable(e.Code) {
+		return e
+	}
+	for _, l := range e.Labels {
+		if l == label {
+			return e
+		}
+	}
+	copied := *e
+	copied.Labels = append(append([]string(nil), e.Labels...), label)
+	return &copied
+}
+
+// appendError appends the elements of an error reply, in MongoDB's order.
+func appendError(dst []byte, e *mongoerr.Error) []byte {
+	dst = bsoncore.AppendDoubleElement(dst, "ok", 0)
+	dst = bsoncore.AppendStringElement(dst, "errmsg", e.Message)
+	dst = bsoncore.AppendInt32Element(dst, "code", int32(e.Code))
+	dst = bsoncore.AppendStringElement(dst, "codeName", e.Code.String())
+	it := bson.Elements(e.Info)
+	for e.Info != nil && it.Next() {
+		dst = append(dst, it.Raw()...)
+	}
+	if len(e.Labels) > 0 {
+		var at int32
+		at, dst = bsoncore.AppendArrayElementStart(dst, "errorLabels")
+		for i, l := range e.Labels {
+			dst = bsoncore.AppendStringElement(dst, index(i), l)
+		}
+		dst, _ = bsoncore.AppendArrayEnd(dst, at)
+	}
+	return dst
+}
+
+// ErrorReply returns a whole error document, for requests that never reached a command.
+func ErrorReply(dst []byte, err error) []byte {
+	at, dst := bsoncore.AppendDocumentStart(dst)
+	dst = appendError(dst, mongoerr.From(err))
+	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+	return dst
+}
+
+// statements returns the number of statements that a write brings, in its body's array or in its sequence.
+func (r *Request) statements(field string) int64 {
+	if docs, ok := r.Sequence(field); ok {
+		return int64(len(docs))
+	}
+	v, ok := bson.Get(r.Body, field)
+	if !ok {
+		return 0
+	}
+	a, ok := v.ArrayOK()
+	if !ok {
+		return 0
+	}
+	n := int64(0)
+	it := bson.Elements(a)
+	for it.Next() {
+		n++
+	}
+	return n
+}
+
+// seconds is the whole seconds of a duration.
+func seconds(d time.Duration) int64 { return int64(d / time.Second) }

@@ -1,0 +1,138 @@
+package command
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"oxbow/internal/bson"
+	"oxbow/internal/cursor"
+)
+
+// Handler answers one command. It appends the elements of its answer to reply.Elements (ok follows by itself) or sets
+// reply.Document. An error becomes the reply: a *mongoerr.Error as it is, any other as InternalError.
+type Handler func(ctx context.Context, req *Request, reply *Reply) error
+
+// Reply is where a handler writes its answer.
+type Reply struct {
+	// Elements holds what the envelope wrote and behind it the handler's elements: append to it (bsoncore.Append…Element), never shorten it.
+	Elements []byte
+	// Document, when set, is the whole answer of a backend, its ok included; Elements is then ignored. It must not alias the request.
+	Document bson.Document
+	// Again, when the client allows an exhaust stream, makes the server run the command once more without being asked:
+	// with the body Next, or with the same one where that is nil.
+	Again bool
+	Next  bson.Document
+}
+
+// Entry is one command of the table.
+type Entry struct {
+	Handler Handler
+	Aliases []string // other names of the same command
+	Help    string   // one line, for listCommands
+
+	AdminOnly bool // refused on any other database
+	Stable    bool // in version 1 of the Stable API, so allowed with apiStrict
+	Writes    bool // goes on when its client is gone, and its failures may be retried by a driver
+	NoSession bool // an lsid is taken but starts no session (hello, ping and the like, and the session commands)
+	Unlisted  bool // does not show in currentOp: it waits on behalf of a driver's monitor
+	// Fields are the fields that it takes beside its name and the generic arguments; any other one is error 40415. Nil: the handler checks
+	// for itself; an empty list: none.
+	Fields []string
+
+	name string
+}
+
+// Interceptor looks at a request before its command's own handler and returns the handler to run instead, or nil.
+type Interceptor func(req *Request) Handler
+
+// Deps are what the table and the gateway's own commands need.
+type Deps struct {
+	Log *slog.Logger
+	// RecentLog keeps lines for getLog; nil: getLog has none.
+	RecentLog *RecentLog
+	Now       func() time.Time
+	Sessions  *cursor.Sessions
+	Cursors   *cursor.Registry
+	Counters  *Counters
+	Server    ServerInfo
+	// Fallback answers commands that are not in the table; nil: they are errors of code CommandNotFound.
+	Fallback Handler
+	// Sections are further parts of serverStatus, from the engine for example.
+	Sections []StatusSection
+}
+
+// ServerInfo is what the commands tell about this process.
+type ServerInfo struct {
+	Version  string    // MongoDB's version that is answered as, such as "7.0.14"
+	Build    string    // Oxbow's own
+	Host     string    // "name:port"
+	Started  time.Time // with a monotonic clock reading
+	Argv     []string
+	Settings bson.Document // the configuration as getCmdLineOpts shows it, or nil
+}
+
+// StatusSection appends one element named Name to serverStatus.
+type StatusSection struct {
+	Name   string
+	Append func(dst []byte) []byte // appends the elements of the section's document
+}
+
+// Table is the commands by name. Register everything before the first Run; from then on it is safe for concurrent use.
+type Table struct {
+	deps         Deps
+	byName       map[string]*Entry
+	interceptors map[string][]Interceptor
+	operations   *Operations
+	topology     topology
+	usages       usages
+}
+
+// New returns a table with the gateway's own commands.
+func New(deps Deps) *Table {
+	t := &Table{
+		deps:         deps,
+		byName:       make(map[string]*Entry),
+		interceptors: make(map[string][]Interceptor),
+		operations:   newOperations(),
+		topology:     newTopology(),
+		usages:       usages{by: make(map[string]*usage)},
+	}
+	t.registerGateway()
+	return t
+}
+
+// Register puts a command, with its aliases, into the table, in place of what stands there under these names.
+func (t *Table) Register(name string, e Entry) {
+	e.name = name
+	t.byName[name] = &e
+	for _, alias := range e.Aliases {
+		t.byName[alias] = &e
+	}
+}
+
+// Intercept adds an interceptor for a command, asked before those that are already there. It also serves a command that
+// is not registered, as far as it takes the request.
+func (t *Table) Intercept(name string, i Interceptor) {
+	t.interceptors[name] = slices.Insert(t.interceptors[name], 0, i)
+}
+
+// Operations returns the running commands.
+func (t *Table) Operations() *Operations { return t.operations }
+
+// Drain makes every later command fail with ShutdownInProgress and wakes the waiting hellos. It returns at once.
+func (t *Table) Drain() { t.topology.drain() }
+
+// entries returns the commands in the order of their names, aliases left out.
+func (t *Table) entries() []*Entry {
+	var out []*Entry
+	for name, e := range t.byName {
+		if name == e.name {
+			out = append(out, e)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Entry) int { return strings.Compare(a.name, b.name) })
+	return out
+}

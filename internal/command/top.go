@@ -1,0 +1,125 @@
+package command
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+)
+
+// maxUsages bounds the collections that top keeps; what comes later is not counted, so that a client that makes names up costs nothing.
+const maxUsages = 10_000
+
+// usages adds up the time of commands by collection.
+type usages struct {
+	mu sync.RWMutex
+	by map[string]*usage
+}
+
+// The kinds of command that top tells apart.
+const (
+	kindQuery = iota
+	kindGetMore
+	kindInsert
+	kindUpdate
+	kindRemove
+	kindCommand
+	kinds
+)
+
+var kindNames = [kinds]string{"queries", "getmore", "insert", "update", "remove", "commands"}
+
+type usage [kinds]struct{ micros, count atomic.Int64 }
+
+func kindOf(command string) int {
+	switch command {
+	case "find":
+		return kindQuery
+	case "getMore":
+		return kindGetMore
+	case "insert":
+		return kindInsert
+	case "update":
+		return kindUpdate
+	case "delete":
+		return kindRemove
+	}
+	return kindCommand
+}
+
+func (u *usages) add(namespace, command string, took time.Duration) {
+	if strings.HasSuffix(namespace, ".$cmd") {
+		return
+	}
+	u.mu.RLock()
+	one := u.by[namespace]
+	u.mu.RUnlock()
+	if one == nil {
+		if one = u.make(namespace); one == nil {
+			return
+		}
+	}
+	kind := kindOf(command)
+	one[kind].micros.Add(took.Microseconds())
+	one[kind].count.Add(1)
+}
+
+// make returns the usage of a namespace, which is nil when there are too many.
+func (u *usages) make(namespace string) *usage {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if one := u.by[namespace]; one != nil {
+		return one
+	}
+	if len(u.by) >= maxUsages {
+		return nil
+	}
+	one := new(usage)
+	u.by[namespace] = one
+	return one
+}
+
+// top gives the time spent by collection, in microseconds, with the kinds of command apart.
+func (t *Table) top(_ context.Context, _ *Request, reply *Reply) error {
+	u := &t.usages
+	u.mu.RLock()
+	defer u.mu.RUnlock()
+	names := make([]string, 0, len(u.by))
+	for name := range u.by {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	at, dst := bsoncore.AppendDocumentElementStart(reply.Elements, "totals")
+	dst = bsoncore.AppendStringElement(dst, "note", "all times in microseconds")
+	for _, name := range names {
+		dst = u.by[name].append(dst, name)
+	}
+	reply.Elements, _ = bsoncore.AppendDocumentEnd(dst, at)
+	return nil
+}
+
+func (u *usage) append(dst []byte, namespace string) []byte {
+	at, dst := bsoncore.AppendDocumentElementStart(dst, namespace)
+	var micros, count int64
+	for kind := range u {
+		micros += u[kind].micros.Load()
+		count += u[kind].count.Load()
+	}
+	dst = appendTimes(dst, "total", micros, count)
+	for kind := range u {
+		dst = appendTimes(dst, kindNames[kind], u[kind].micros.Load(), u[kind].count.Load())
+	}
+	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+	return dst
+}
+
+func appendTimes(dst []byte, key string, micros, count int64) []byte {
+	at, dst := bsoncore.AppendDocumentElementStart(dst, key)
+	dst = appendFigures(dst, figure{"time", micros}, figure{"count", count})
+	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+	return dst
+}
