@@ -182,7 +182,7 @@ func typeName(t bson.Type) string {
 	case bson.TypeDateTime:
 		return "a date"
 	default:
-		return "a " + t.String()
+		return "a " + bson.TypeName(t)
 	}
 }
 
