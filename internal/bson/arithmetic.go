@@ -125,7 +125,9 @@ func (n Number) toWhole(double func(float64) float64, dec func(Number) Number) N
 	case TypeDouble:
 		return Double(double(n.Float64()))
 	case TypeDecimal128:
-		return dec(n)
+		if n.decimal().form == finite {
+			return dec(n)
+		}
 	}
 	return n
 }

@@ -132,8 +132,31 @@ func unaryDecimal(n Number, op func(d, x *apd.Decimal) (apd.Condition, error)) N
 func decimalAdd(n, m Number) Number { return binaryDecimal(n, m, decimalContext.Add) }
 func decimalSub(n, m Number) Number { return binaryDecimal(n, m, decimalContext.Sub) }
 func decimalMul(n, m Number) Number { return binaryDecimal(n, m, decimalContext.Mul) }
-func decimalQuo(n, m Number) Number { return binaryDecimal(n, m, decimalContext.Quo) }
 func decimalRem(n, m Number) Number { return binaryDecimal(n, m, decimalContext.Rem) }
+
+// decimalQuo divides; of the forms of an exact quotient it gives the one that the standard prefers, with the operands' difference
+// of exponents if its digits allow.
+func decimalQuo(n, m Number) Number {
+	var x, y, r apd.Decimal
+	n.unpack(&x)
+	m.unpack(&y)
+	if _, err := decimalContext.Quo(&r, &x, &y); err != nil {
+		r.Form = apd.NaN
+	}
+	q := packDecimal(&r)
+	d := q.decimal()
+	if d.form != finite {
+		return q
+	}
+	for ideal := int(x.Exponent - y.Exponent); d.exp < ideal; d.exp++ {
+		c, rest := d.c.div(10)
+		if rest != 0 || c.isZero() {
+			break
+		}
+		d.c = c
+	}
+	return d.number()
+}
 
 func decimalFloor(n Number) Number { return unaryDecimal(n, decimalContext.Floor) }
 func decimalCeil(n Number) Number  { return unaryDecimal(n, decimalContext.Ceil) }

@@ -48,7 +48,8 @@ func (r *keyReader) value(depth int) bool {
 	case leadDateTime, leadTimestamp:
 		return r.skip(8)
 	case leadRegex:
-		return r.text() && r.text()
+		pattern := r.text()
+		return pattern && r.text()
 	case leadDBPointer:
 		n, ok := r.length()
 		return ok && r.skip(n)

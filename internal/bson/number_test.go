@@ -134,13 +134,7 @@ func TestDecimalArithmetic(t *testing.T) {
 }
 
 func TestArithmeticTypes(t *testing.T) {
-	dec := func(s string) bson.Number {
-		n, err := bson.ParseDecimal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
+	dec := func(text string) bson.Number { return decimal(t, text) }
 	add, sub, mul := bson.Number.Add, bson.Number.Sub, bson.Number.Mul
 	for _, c := range []struct {
 		name     string
