@@ -97,6 +97,7 @@ const (
 	StaleConfig                   Code = 13388
 	NotPrimaryNoSecondaryOk       Code = 13435
 	NotPrimaryOrSecondary         Code = 13436
+	DistinctTooBig                Code = 17217
 	OutOfDiskSpace                Code = 14031
 	GroupUnknownOperator          Code = 15952
 	ProjectNotObject              Code = 15969

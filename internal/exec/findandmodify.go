@@ -1,0 +1,147 @@
+package exec
+
+import (
+	"context"
+	"slices"
+
+	"oxbow/internal/backend"
+	"oxbow/internal/bson"
+	"oxbow/internal/mongoerr"
+	"oxbow/internal/plan"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+)
+
+// chooseTries bounds how often a findAndModify chooses again because its document changed between choice and modification.
+const chooseTries = 16
+
+// FindAndModify runs a findAndModify and returns the reply of the backend that decided it.
+func (e *Executor) FindAndModify(ctx context.Context, p *plan.FindAndModify, o Options) (bson.Document, error) {
+	m := modifying{exec: e, plan: p, options: o}
+	var reply bson.Document
+	var err error
+	if p.Choose != nil {
+		reply, err = m.chosen(ctx)
+	} else {
+		reply, err = m.inTurn(ctx)
+	}
+	if reply != nil || err != nil {
+		return reply, err
+	}
+	return m.unmatched(ctx)
+}
+
+// modifying is one findAndModify being run.
+type modifying struct {
+	exec    *Executor
+	plan    *plan.FindAndModify
+	options Options
+}
+
+// inTurn tries the targets one after the other; nil if none had a match.
+func (m *modifying) inTurn(ctx context.Context) (bson.Document, error) {
+	for i, t := range m.plan.Routed.Targets {
+		reply, matched, err := m.modify(ctx, t, m.plan.Command, m.plan.Filter)
+		last := i == len(m.plan.Routed.Targets)-1 && m.plan.Guard == nil && m.plan.Upsert == nil
+		if err != nil || matched || last {
+			return reply, err
+		}
+	}
+	return nil, nil
+}
+
+// chosen finds the document that comes first in the order of the sort and modifies it where it lies; nil if there is none.
+func (m *modifying) chosen(ctx context.Context) (bson.Document, error) {
+	for range chooseTries {
+		id, t, err := m.choose(ctx)
+		if err != nil || id.Type == 0 {
+			return nil, err
+		}
+		if m.plan.Guard != nil && slices.Contains(m.plan.Guard.Elsewhere, t) {
+			return nil, m.plan.Guard.Err
+		}
+		reply, matched, err := m.modify(ctx, t, m.plan.Command, withID(m.plan.Filter, id))
+		if err != nil || matched {
+			return reply, err
+		}
+	}
+	return nil, mongoerr.New(mongoerr.WriteConflict, "the document to modify changed %d times while it was being chosen", chooseTries)
+}
+
+func (m *modifying) choose(ctx context.Context) (id bson.Value, t plan.Target, err error) {
+	s := m.exec.find(m.plan.Choose)
+	defer s.Close()
+	doc, err := s.Next(ctx)
+	if doc == nil || err != nil {
+		return id, t, err
+	}
+	id, _ = bson.Get(doc, "_id")
+	return id, s.Target(), nil
+}
+
+// unmatched ends a findAndModify that found nothing to modify.
+func (m *modifying) unmatched(ctx context.Context) (bson.Document, error) {
+	if m.plan.Guard != nil {
+		found, err := m.exec.matches(ctx, m.plan.Guard)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			return nil, m.plan.Guard.Err
+		}
+	}
+	if u := m.plan.Upsert; u != nil {
+		if u.Target == nil {
+			return nil, u.Err
+		}
+		reply, _, err := m.modify(ctx, *u.Target, plan.Command{Name: "findAndModify", Rest: u.Statement}, m.plan.Filter)
+		return reply, err
+	}
+	return nothingModified(m.plan.Remove), nil
+}
+
+// modify runs the command on one target and reports whether a document matched.
+func (m *modifying) modify(ctx context.Context, t plan.Target, c plan.Command, filter bson.Document) (bson.Document, bool, error) {
+	if filter != nil {
+		c = c.With(bsoncore.AppendDocumentElement(nil, "query", filter))
+	}
+	c = c.With(m.options.append(nil))
+	c = c.With(m.options.Retry.append(nil, m.exec.Abilities(t.Backend), t.Namespace, []int32{0}))
+	reply, err := m.exec.Run(ctx, t.Backend, &backend.Request{Body: c.For(t.Namespace)})
+	if err != nil {
+		return nil, false, err
+	}
+	if err := backend.Check(reply); err != nil {
+		return nil, false, err
+	}
+	last, _ := bson.Get(reply, "lastErrorObject")
+	n, _ := bson.Get(last.Data, "n")
+	count, _ := n.AsInt64OK()
+	return reply, count > 0, nil
+}
+
+// withID narrows a filter to one document.
+func withID(filter bson.Document, id bson.Value) bson.Document {
+	byID, _ := bsoncore.AppendDocumentEnd(bsoncore.AppendValueElement([]byte{0, 0, 0, 0}, "_id", id), 0)
+	if len(filter) <= 5 {
+		return byID
+	}
+	both := bsoncore.NewArrayBuilder().AppendDocument(byID).AppendDocument(filter).Build()
+	out, _ := bsoncore.AppendDocumentEnd(bsoncore.AppendArrayElement([]byte{0, 0, 0, 0}, "$and", both), 0)
+	return out
+}
+
+// nothingModified is the reply where nothing matched and nothing was to be inserted.
+func nothingModified(remove bool) bson.Document {
+	at, dst := bsoncore.AppendDocumentStart(nil)
+	last, dst := bsoncore.AppendDocumentElementStart(dst, "lastErrorObject")
+	dst = bsoncore.AppendInt32Element(dst, "n", 0)
+	if !remove {
+		dst = bsoncore.AppendBooleanElement(dst, "updatedExisting", false)
+	}
+	dst, _ = bsoncore.AppendDocumentEnd(dst, last)
+	dst = bsoncore.AppendNullElement(dst, "value")
+	dst = bsoncore.AppendDoubleElement(dst, "ok", 1)
+	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+	return dst
+}

@@ -1,0 +1,121 @@
+package exec
+
+import (
+	"context"
+
+	"oxbow/internal/backend"
+	"oxbow/internal/bson"
+	"oxbow/internal/mongoerr"
+	"oxbow/internal/plan"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+)
+
+// targetStream is the documents of one target's cursor, fetched batch by batch. It opens on its first Next.
+type targetStream struct {
+	exec      *Executor
+	target    plan.Target
+	command   plan.Command
+	batchSize int64 // 0: the backend's own choice
+
+	opened bool
+	id     int64 // the backend's cursor; 0: none
+	batch  bson.Iter
+}
+
+// Next returns the next document, or nil at the end. It is good until the batch after the next one is fetched.
+func (s *targetStream) Next(ctx context.Context) (bson.Document, error) {
+	if !s.opened {
+		if err := s.open(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		if s.batch.Next() {
+			return s.batch.Value().Data, nil
+		}
+		if err := s.batch.Err(); err != nil {
+			return nil, mongoerr.New(mongoerr.InvalidBSON, "backend %s sent a malformed batch", s.target.Backend)
+		}
+		if s.id == 0 {
+			return nil, nil
+		}
+		if err := s.more(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// open runs the command that makes the cursor.
+func (s *targetStream) open(ctx context.Context) error {
+	s.opened = true
+	if s.exec.Gone != nil && s.exec.Gone(s.target) {
+		return mongoerr.New(mongoerr.QueryPlanKilled, "partition %s was dropped before the cursor reached it", s.target.Namespace)
+	}
+	c := s.command
+	if s.batchSize > 0 {
+		if c.Name == "find" {
+			c = c.With(bsoncore.AppendInt64Element(nil, "batchSize", s.batchSize))
+		}
+	}
+	if c.Name == "aggregate" {
+		c = c.With(cursorElement(s.batchSize))
+	}
+	return s.take(s.exec.send(ctx, s.target, c))
+}
+
+// cursorElement is aggregate's cursor option.
+func cursorElement(batchSize int64) []byte {
+	at, dst := bsoncore.AppendDocumentElementStart(nil, "cursor")
+	if batchSize > 0 {
+		dst = bsoncore.AppendInt64Element(dst, "batchSize", batchSize)
+	}
+	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+	return dst
+}
+
+// more fetches the next batch.
+func (s *targetStream) more(ctx context.Context) error {
+	at, body := bsoncore.AppendDocumentStart(nil)
+	body = bsoncore.AppendInt64Element(body, "getMore", s.id)
+	body = bsoncore.AppendStringElement(body, "collection", s.target.Namespace.Collection)
+	if s.batchSize > 0 {
+		body = bsoncore.AppendInt64Element(body, "batchSize", s.batchSize)
+	}
+	body = bsoncore.AppendStringElement(body, "$db", s.target.Namespace.Database)
+	body, _ = bsoncore.AppendDocumentEnd(body, at)
+	return s.take(s.exec.Run(ctx, s.target.Backend, &backend.Request{Body: body}))
+}
+
+// take makes a reply's batch the current one.
+func (s *targetStream) take(reply bson.Document, err error) error {
+	if err != nil {
+		s.id = 0
+		return onTarget(s.target, err)
+	}
+	c, err := backend.ParseCursorReply(reply)
+	if err != nil {
+		s.id = 0
+		return onTarget(s.target, err)
+	}
+	s.id, s.batch = c.ID, bson.Elements(c.Batch)
+	return nil
+}
+
+// Close kills the backend's cursor. It must not depend on the command's context, which may have ended.
+func (s *targetStream) Close() error {
+	if s.id == 0 {
+		return nil
+	}
+	at, body := bsoncore.AppendDocumentStart(nil)
+	body = bsoncore.AppendStringElement(body, "killCursors", s.target.Namespace.Collection)
+	ids := bsoncore.NewArrayBuilder().AppendInt64(s.id).Build()
+	body = bsoncore.AppendArrayElement(body, "cursors", ids)
+	body = bsoncore.AppendStringElement(body, "$db", s.target.Namespace.Database)
+	body, _ = bsoncore.AppendDocumentEnd(body, at)
+	s.id = 0
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	_, err := s.exec.Run(ctx, s.target.Backend, &backend.Request{Body: body})
+	return err
+}

@@ -1,0 +1,289 @@
+package exec
+
+import (
+	"context"
+	"slices"
+
+	"oxbow/internal/backend"
+	"oxbow/internal/bson"
+	"oxbow/internal/mongoerr"
+	"oxbow/internal/plan"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+	"golang.org/x/sync/errgroup"
+)
+
+// Options are what a write command carries to every backend.
+type Options struct {
+	WriteConcern bson.Document
+	Comment      bson.Value
+	Let          bson.Document
+	Retry        *Retry
+}
+
+// Retry makes the parts of a write safe to send again (design, "Retries").
+type Retry struct {
+	LSID      bson.Document // the client's
+	TxnNumber int64
+	Stmt      func(index int32) int32 // the stmtId of the command's statement
+}
+
+// Insert runs the plan of an insert.
+func (e *Executor) Insert(ctx context.Context, p *plan.Insert, o Options) (*backend.WriteReply, error) {
+	steps := make([]plan.Step, len(p.Runs))
+	for i, r := range p.Runs {
+		steps[i] = plan.Together{Run: r}
+	}
+	w := writing{exec: e, name: "insert", sequence: "documents", options: o, ordered: p.Ordered}
+	return w.run(ctx, steps, p.Errors)
+}
+
+// Write runs the plan of an update or delete.
+func (e *Executor) Write(ctx context.Context, p *plan.Write, o Options) (*backend.WriteReply, error) {
+	w := writing{exec: e, name: p.Name, sequence: p.Name + "s", options: o, ordered: p.Ordered}
+	w.options.Let = p.Let
+	return w.run(ctx, p.Steps, p.Errors)
+}
+
+// writing is one write command being run.
+type writing struct {
+	exec     *Executor
+	name     string
+	sequence string // the name of its statements
+	options  Options
+	ordered  bool
+}
+
+// outcome is what a step did.
+type outcome struct {
+	reply backend.WriteReply
+	err   error // the step got no reply, or one with ok: 0
+}
+
+// run runs the steps: one after the other until the first error in an ordered write, at once otherwise. refused are the statements that the
+// plan itself refused. The error is one of the command as a whole: a backend that gave no reply.
+func (w *writing) run(ctx context.Context, steps []plan.Step, refused []backend.WriteError) (*backend.WriteReply, error) {
+	var outcomes []outcome
+	if w.ordered || len(steps) == 1 {
+		outcomes = w.inOrder(ctx, steps)
+	} else {
+		outcomes = w.atOnce(ctx, steps)
+	}
+	total := &backend.WriteReply{}
+	for _, o := range outcomes {
+		if o.err != nil {
+			return nil, o.err
+		}
+		total.N += o.reply.N
+		total.Modified += o.reply.Modified
+		total.Upserted = append(total.Upserted, o.reply.Upserted...)
+		total.Errors = append(total.Errors, o.reply.Errors...)
+		total.RetriedStmts = append(total.RetriedStmts, o.reply.RetriedStmts...)
+		if total.ConcernError == nil {
+			total.ConcernError = o.reply.ConcernError
+		}
+	}
+	if !w.ordered || len(total.Errors) == 0 {
+		total.Errors = append(total.Errors, refused...)
+	}
+	slices.SortFunc(total.Errors, func(a, b backend.WriteError) int { return int(a.Index) - int(b.Index) })
+	slices.SortFunc(total.Upserted, func(a, b backend.Upserted) int { return int(a.Index) - int(b.Index) })
+	return total, nil
+}
+
+func (w *writing) inOrder(ctx context.Context, steps []plan.Step) []outcome {
+	var outcomes []outcome
+	for _, s := range steps {
+		o := w.step(ctx, s)
+		outcomes = append(outcomes, o)
+		if o.err != nil || w.ordered && len(o.reply.Errors) > 0 {
+			break
+		}
+	}
+	return outcomes
+}
+
+func (w *writing) atOnce(ctx context.Context, steps []plan.Step) []outcome {
+	outcomes := make([]outcome, len(steps))
+	var g errgroup.Group
+	g.SetLimit(Fanout)
+	for i, s := range steps {
+		g.Go(func() error {
+			outcomes[i] = w.step(ctx, s)
+			return nil
+		})
+	}
+	g.Wait()
+	return outcomes
+}
+
+func (w *writing) step(ctx context.Context, s plan.Step) outcome {
+	switch s := s.(type) {
+	case plan.Together:
+		return w.together(ctx, &s.Run)
+	case plan.Each:
+		return w.each(ctx, &s)
+	case plan.First:
+		return w.first(ctx, &s)
+	}
+	return outcome{err: mongoerr.New(mongoerr.InternalError, "no way to run the step %s", s)}
+}
+
+// together sends a run and gives its statements their numbers in the client's command.
+func (w *writing) together(ctx context.Context, r *plan.Run) outcome {
+	reply, err := w.exec.Run(ctx, r.Backend, w.request(r))
+	if err != nil {
+		return outcome{err: err}
+	}
+	parsed, err := backend.ParseWriteReply(reply)
+	if err != nil {
+		return outcome{err: err}
+	}
+	for i := range parsed.Errors {
+		parsed.Errors[i].Index = r.Index[parsed.Errors[i].Index]
+	}
+	for i := range parsed.Upserted {
+		parsed.Upserted[i].Index = r.Index[parsed.Upserted[i].Index]
+	}
+	return outcome{reply: *parsed}
+}
+
+// request is a run as a command.
+func (w *writing) request(r *plan.Run) *backend.Request {
+	first := r.Namespaces[0]
+	at, body := bsoncore.AppendDocumentStart(make([]byte, 0, 256))
+	body = bsoncore.AppendStringElement(body, w.name, first.Collection)
+	body = bsoncore.AppendBooleanElement(body, "ordered", w.ordered)
+	if w.options.Let != nil {
+		body = bsoncore.AppendDocumentElement(body, "let", w.options.Let)
+	}
+	body = w.options.append(body)
+	body = w.options.Retry.append(body, w.exec.Abilities(r.Backend), first, r.Index)
+	body = bsoncore.AppendStringElement(body, "$db", first.Database)
+	body, _ = bsoncore.AppendDocumentEnd(body, at)
+	req := &backend.Request{Body: body, Sequences: []backend.Sequence{{Name: w.sequence, Documents: r.Statements}}}
+	if len(r.Namespaces) > 1 {
+		req.Targets = r.Namespaces
+	}
+	return req
+}
+
+// append appends what every part of the write carries.
+func (o *Options) append(body []byte) []byte {
+	if o.WriteConcern != nil {
+		body = bsoncore.AppendDocumentElement(body, "writeConcern", o.WriteConcern)
+	}
+	if o.Comment.Type != 0 {
+		body = bsoncore.AppendValueElement(body, "comment", o.Comment)
+	}
+	return body
+}
+
+// one runs one statement on one target.
+func (w *writing) one(ctx context.Context, t plan.Target, index int32, statement bson.Document) outcome {
+	return w.together(ctx, &plan.Run{
+		Backend: t.Backend, Namespaces: []backend.Namespace{t.Namespace},
+		Index: []int32{index}, Statements: []bson.Document{statement},
+	})
+}
+
+// each runs a statement for all documents on all its targets.
+func (w *writing) each(ctx context.Context, s *plan.Each) outcome {
+	if refused, err := w.guarded(ctx, s.Guard); err != nil || refused != nil {
+		return failed(refused, err).at(s.Index)
+	}
+	outcomes := make([]outcome, len(s.Routed.Targets))
+	var g errgroup.Group
+	g.SetLimit(Fanout)
+	for i, t := range s.Routed.Targets {
+		g.Go(func() error {
+			outcomes[i] = w.one(ctx, t, s.Index, s.Statement)
+			return nil
+		})
+	}
+	g.Wait()
+	var total outcome
+	for _, o := range outcomes {
+		if o.err != nil {
+			return o
+		}
+		total.reply.N += o.reply.N
+		total.reply.Modified += o.reply.Modified
+		if len(total.reply.Errors) == 0 { // one error a statement, as from one server
+			total.reply.Errors = o.reply.Errors
+		}
+	}
+	if total.reply.N == 0 && len(total.reply.Errors) == 0 {
+		return w.upsert(ctx, s.Upsert, s.Index)
+	}
+	return total
+}
+
+// first runs a statement for one document on one target after the other, until one had a match.
+func (w *writing) first(ctx context.Context, s *plan.First) outcome {
+	for _, t := range s.Routed.Targets {
+		o := w.one(ctx, t, s.Index, s.Statement)
+		if o.err != nil || o.reply.N > 0 || len(o.reply.Errors) > 0 {
+			return o
+		}
+	}
+	if refused, err := w.guarded(ctx, s.Guard); err != nil || refused != nil {
+		return failed(refused, err).at(s.Index)
+	}
+	return w.upsert(ctx, s.Upsert, s.Index)
+}
+
+// upsert inserts where nothing matched.
+func (w *writing) upsert(ctx context.Context, u *plan.Upsert, index int32) outcome {
+	switch {
+	case u == nil:
+		return outcome{}
+	case u.Target == nil:
+		return failed(u.Err, nil).at(index)
+	}
+	return w.one(ctx, *u.Target, index, u.Statement)
+}
+
+// guarded reports the error of a statement whose documents would have to move.
+func (w *writing) guarded(ctx context.Context, g *plan.Guard) (*mongoerr.Error, error) {
+	if g == nil {
+		return nil, nil
+	}
+	found, err := w.exec.matches(ctx, g)
+	if found {
+		return g.Err, err
+	}
+	return nil, err
+}
+
+// failed is the outcome of a statement that was refused, or of a failure to find out.
+func failed(refused *mongoerr.Error, err error) outcome {
+	if err != nil {
+		return outcome{err: err}
+	}
+	return outcome{reply: backend.WriteReply{Errors: []backend.WriteError{{Err: refused}}}}
+}
+
+// at gives the errors of a one-statement outcome their index.
+func (o outcome) at(index int32) outcome {
+	for i := range o.reply.Errors {
+		o.reply.Errors[i].Index = index
+	}
+	return o
+}
+
+// matches reports whether any document of a guard's other partitions matches.
+func (e *Executor) matches(ctx context.Context, g *plan.Guard) (bool, error) {
+	filter := bsoncore.AppendInt64Element(nil, "limit", 1)
+	if g.Filter != nil {
+		filter = bsoncore.AppendDocumentElement(filter, "query", g.Filter)
+	}
+	found := make([]bool, len(g.Elsewhere))
+	err := e.each(ctx, g.Elsewhere, plan.Command{Name: "count", Rest: filter}, func(i int, reply bson.Document) error {
+		n, _ := bson.Get(reply, "n")
+		count, _ := n.AsInt64OK()
+		found[i] = count > 0
+		return nil
+	})
+	return slices.Contains(found, true), err
+}

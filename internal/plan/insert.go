@@ -1,0 +1,124 @@
+package plan
+
+import (
+	"oxbow/internal/backend"
+	"oxbow/internal/bson"
+	"oxbow/internal/mongoerr"
+	"oxbow/internal/route"
+	"oxbow/internal/statement"
+)
+
+// Insert is the plan of an insert into a collection with a layout.
+type Insert struct {
+	Ordered bool
+	Runs    []Run
+	// Missing are the places whose partitions must be made before the plan can be run: make them and plan again.
+	Missing []route.Place
+	// Errors are the documents that have no place, by index; with Ordered at most one, and nothing behind it is in Runs.
+	Errors []backend.WriteError
+}
+
+// Run is a part of a write that one backend takes as one command. Runs of an ordered write follow one another until one
+// has an error, those of an unordered one go out at once.
+type Run struct {
+	Backend string
+	// Namespaces holds one namespace for all statements; or one a statement, where the backend takes a write over several.
+	Namespaces []backend.Namespace
+	Index      []int32         // of each statement in the client's command, ascending
+	Statements []bson.Document // documents, updates or deletes
+}
+
+// Abilities tells what the backend of that name can do.
+type Abilities func(name string) backend.Abilities
+
+// NewInsert plans an insert at now (milliseconds since 1970). newID makes an _id for documents without one.
+func NewInsert(in *statement.Insert, src Source, abilities Abilities, newID func() [12]byte, now int64) *Insert {
+	p := &Insert{Ordered: in.Ordered}
+	g := grouping{ordered: in.Ordered, abilities: abilities}
+	for i, doc := range in.Documents {
+		target, stored, err := p.place(doc, src, newID, now)
+		if err != nil {
+			p.Errors = append(p.Errors, backend.WriteError{Index: int32(i), Err: mongoerr.From(err)})
+			if in.Ordered {
+				break
+			}
+			continue
+		}
+		if target != nil {
+			g.add(*target, int32(i), stored)
+		}
+	}
+	p.Runs = g.runs
+	return p
+}
+
+// place returns a document as it will be stored and where; no target when its partition is missing.
+func (p *Insert) place(doc bson.Document, src Source, newID func() [12]byte, now int64) (*Target, bson.Document, error) {
+	stored, err := statement.Storable(doc, newID)
+	if err != nil {
+		return nil, nil, err
+	}
+	place, err := src.Collection.Table.Place(stored, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	if place.Partition < 0 {
+		p.Missing = addMissing(p.Missing, place)
+		return nil, nil, nil
+	}
+	t := src.target(place.Partition)
+	return &t, stored, nil
+}
+
+// addMissing adds a place unless it is the one that came last: neighbours in a batch mostly share theirs.
+func addMissing(missing []route.Place, p route.Place) []route.Place {
+	if n := len(missing); n > 0 && missing[n-1] == p {
+		return missing
+	}
+	return append(missing, p)
+}
+
+// grouping puts statements together into runs.
+type grouping struct {
+	ordered   bool
+	abilities Abilities
+	runs      []Run
+	open      map[Target]int // of an unordered write: the run of a target
+	last      Target
+}
+
+// add appends a statement to the run that can take it, or begins one.
+func (g *grouping) add(t Target, index int32, doc bson.Document) {
+	whole := g.abilities(t.Backend).OneBatch
+	key := t
+	if whole {
+		key = Target{Backend: t.Backend}
+	}
+	i, found := g.find(key)
+	if !found {
+		i = len(g.runs)
+		g.runs = append(g.runs, Run{Backend: t.Backend, Namespaces: []backend.Namespace{t.Namespace}})
+		g.remember(key, i)
+	} else if whole {
+		g.runs[i].Namespaces = append(g.runs[i].Namespaces, t.Namespace)
+	}
+	g.runs[i].Index = append(g.runs[i].Index, index)
+	g.runs[i].Statements = append(g.runs[i].Statements, doc)
+}
+
+// find returns the run that takes a statement for key: the last one where order counts, any of the same key elsewhere.
+func (g *grouping) find(key Target) (int, bool) {
+	if g.ordered {
+		return len(g.runs) - 1, len(g.runs) > 0 && g.last == key
+	}
+	i, ok := g.open[key]
+	return i, ok
+}
+
+func (g *grouping) remember(key Target, run int) {
+	g.last = key
+	if g.open == nil {
+		g.open = make(map[Target]int)
+	}
+	g.open[key] = run
+}

@@ -1,0 +1,230 @@
+package plan
+
+import (
+	"oxbow/internal/backend"
+	"oxbow/internal/bson"
+	"oxbow/internal/mongoerr"
+	"oxbow/internal/query"
+	"oxbow/internal/route"
+	"oxbow/internal/statement"
+)
+
+// Write is the plan of an update or delete on a collection with a layout: its steps in the order of the statements.
+type Write struct {
+	Name    string // update or delete
+	Let     bson.Document
+	Ordered bool
+	Steps   []Step
+	Missing []route.Place        // as in Insert
+	Errors  []backend.WriteError // as in Insert
+}
+
+// Step is what becomes of one statement, or of several neighbours that go out together.
+type Step interface{ String() string }
+
+type (
+	// Together is statements that each concern one partition.
+	Together struct{ Run }
+
+	// Each sends a statement for all matching documents to all its targets, and adds the results up.
+	Each struct {
+		Index     int32
+		Statement bson.Document
+		Routed    Routed
+		Guard     *Guard // looked at first
+		Upsert    *Upsert
+	}
+
+	// First sends a statement for one document to one target after the other until one had a match, the latest first:
+	// that is where updates mostly go.
+	First struct {
+		Index     int32
+		Statement bson.Document
+		Routed    Routed
+		Guard     *Guard // looked at when no target had a match
+		Upsert    *Upsert
+	}
+)
+
+// Guard belongs to an update that sets a layout's field to a constant. The update's own targets are those whose documents the constant
+// leaves in place; documents that match elsewhere would have to move, so if there are any the update is refused.
+type Guard struct {
+	Filter    bson.Document
+	Elsewhere []Target
+	Err       *mongoerr.Error // what the client gets then
+}
+
+// Upsert is where a statement inserts when nothing matched. The statement in the step itself is without its upsert: true.
+type Upsert struct {
+	Statement bson.Document // with upsert: true
+	Target    *Target       // nil: see Err
+	Err       *mongoerr.Error
+}
+
+// NewUpdate plans an update.
+func NewUpdate(u *statement.Update, src Source, abilities Abilities, newID func() [12]byte, env query.Env) *Write {
+	w := newWriter("update", u.Let, u.Ordered, src, abilities, env)
+	w.newID = newID
+	for i := range u.Updates {
+		if err := w.update(int32(i), &u.Updates[i]); err != nil && w.fail(int32(i), err) {
+			break
+		}
+	}
+	return w.done()
+}
+
+// NewDelete plans a delete.
+func NewDelete(d *statement.Delete, src Source, abilities Abilities, env query.Env) *Write {
+	w := newWriter("delete", d.Let, d.Ordered, src, abilities, env)
+	for i := range d.Deletes {
+		if err := w.delete(int32(i), &d.Deletes[i]); err != nil && w.fail(int32(i), err) {
+			break
+		}
+	}
+	return w.done()
+}
+
+// writer plans a write statement by statement.
+type writer struct {
+	plan  *Write
+	src   Source
+	group grouping
+	env   query.Env
+	newID func() [12]byte
+}
+
+func newWriter(name string, let bson.Document, ordered bool, src Source, abilities Abilities, env query.Env) *writer {
+	return &writer{
+		plan: &Write{Name: name, Let: let, Ordered: ordered}, src: src, env: env,
+		group: grouping{ordered: ordered, abilities: abilities},
+	}
+}
+
+// fail records a statement's error and reports whether planning ends there.
+func (w *writer) fail(index int32, err error) bool {
+	w.plan.Errors = append(w.plan.Errors, backend.WriteError{Index: index, Err: mongoerr.From(err)})
+	return w.plan.Ordered
+}
+
+// add appends a step; in an ordered write what was gathered so far goes before it.
+func (w *writer) add(s Step) {
+	if w.plan.Ordered {
+		w.flush()
+	}
+	w.plan.Steps = append(w.plan.Steps, s)
+}
+
+// flush turns the gathered runs into steps.
+func (w *writer) flush() {
+	for _, r := range w.group.runs {
+		w.plan.Steps = append(w.plan.Steps, Together{r})
+	}
+	w.group.runs, w.group.open = nil, nil
+}
+
+func (w *writer) done() *Write {
+	w.flush()
+	return w.plan
+}
+
+func (w *writer) delete(index int32, d *statement.DeleteOne) error {
+	filter, err := query.ParseFilter(d.Filter, w.env)
+	if err != nil {
+		return err
+	}
+	_, routed := w.src.route(filter)
+	switch {
+	case len(routed.Targets) == 0:
+	case len(routed.Targets) == 1:
+		w.group.add(routed.Targets[0], index, d.Raw)
+	case d.Limit == 0:
+		w.add(Each{Index: index, Statement: d.Raw, Routed: routed})
+	default:
+		w.add(First{Index: index, Statement: d.Raw, Routed: latestFirst(routed)})
+	}
+	return nil
+}
+
+func (w *writer) update(index int32, u *statement.UpdateOne) error {
+	filter, err := query.ParseFilter(u.Filter, w.env)
+	if err != nil {
+		return err
+	}
+	update, err := parseUpdate(u, filter, w.env)
+	if err != nil {
+		return err
+	}
+	r, routed := w.src.route(filter)
+	stay, guard, err := confine(w.src, update, u.Filter, r, routed)
+	if err != nil {
+		return err
+	}
+	if guard == nil && len(stay.Targets) == 1 && (!u.Upsert || r.One != nil) {
+		w.group.add(stay.Targets[0], index, u.Raw)
+		return nil
+	}
+	raw, upsert, err := w.upsert(update, u)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(stay.Targets) == 0 && guard == nil && upsert == nil:
+	case u.Multi:
+		w.add(Each{index, raw, stay, guard, upsert})
+	default:
+		w.add(First{index, raw, latestFirst(stay), guard, upsert})
+	}
+	return nil
+}
+
+func parseUpdate(u *statement.UpdateOne, filter *query.Filter, env query.Env) (*query.Update, error) {
+	if u.Constants != nil {
+		env.Let = u.Constants
+	}
+	return query.ParseUpdate(u.Update, query.UpdateOptions{
+		Env: env, ArrayFilters: u.ArrayFilters, Filter: filter, Multi: u.Multi,
+	})
+}
+
+// upsert splits a statement into its half that only updates and the place where its other half would insert.
+func (w *writer) upsert(update *query.Update, u *statement.UpdateOne) (bson.Document, *Upsert, error) {
+	if !u.Upsert {
+		return u.Raw, nil, nil
+	}
+	target, missing, placeErr, err := upsertPlace(w.src, update, w.newID(), w.env.NowMillis)
+	if err != nil {
+		return nil, nil, err
+	}
+	if missing != nil {
+		w.plan.Missing = addMissing(w.plan.Missing, *missing)
+	}
+	return without(u.Raw, "upsert"), &Upsert{Statement: u.Raw, Target: target, Err: placeErr}, nil
+}
+
+// upsertPlace finds where the document that an upsert inserts belongs. That it has no place matters only when nothing matches, so it is
+// not err but placeErr.
+func upsertPlace(src Source, u *query.Update, id [12]byte, now int64) (t *Target, missing *route.Place, placeErr *mongoerr.Error, err error) {
+	doc, err := u.Upsert(nil, id)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	place, err := src.Collection.Table.Place(doc, now)
+	if err != nil {
+		return nil, nil, mongoerr.From(err), nil
+	}
+	if place.Partition < 0 {
+		return nil, &place, nil, nil
+	}
+	target := src.target(place.Partition)
+	return &target, nil, nil, nil
+}
+
+// latestFirst returns targets in the opposite order: latest time range first.
+func latestFirst(r Routed) Routed {
+	out := make([]Target, len(r.Targets))
+	for i, t := range r.Targets {
+		out[len(out)-1-i] = t
+	}
+	r.Targets = out
+	return r
+}
