@@ -74,3 +74,34 @@ func containsValue(array []byte, v bson.Value) bool {
 
 // sameValue reports whether two values have the same type and bytes.
 func sameValue(a, b bson.Value) bool { return a.Type == b.Type && bytes.Equal(a.Data, b.Data) }
+
+// marks is a small set of numbers below the size it was made for.
+type marks struct {
+	low  uint64
+	more []uint64
+}
+
+func newMarks(size int) marks {
+	if size <= 64 {
+		return marks{}
+	}
+	return marks{more: make([]uint64, (size-1)/64)}
+}
+
+func (m *marks) has(i int) bool {
+	if i < 64 {
+		return m.low&(1<<i) != 0
+	}
+	return m.more[i/64-1]&(1<<(i%64)) != 0
+}
+
+func (m *marks) set(i int) {
+	if i < 64 {
+		m.low |= 1 << i
+		return
+	}
+	m.more[i/64-1] |= 1 << (i % 64)
+}
+
+// linearChildren is how many children of a tree's node are searched one after the other; a map is faster above it.
+const linearChildren = 8

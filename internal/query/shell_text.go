@@ -68,7 +68,7 @@ func writeText(b *strings.Builder, v bson.Value) {
 		subtype, data := v.Binary()
 		fmt.Fprintf(b, "BinData(%d, %X)", subtype, data)
 	default:
-		b.WriteString(typeName(v.Type))
+		b.WriteString(bson.TypeName(v.Type))
 	}
 }
 
@@ -141,53 +141,4 @@ func valueDepth(v bson.Value) int {
 // tooDeep is the error for a document that an update would nest too deeply.
 func tooDeep() error {
 	return mongoerr.New(mongoerr.Overflow, "Document exceeds maximum nesting depth of %d", bson.MaxDepth)
-}
-
-// typeName returns a type's alias, as in $type and in error messages (https://www.mongodb.com/docs/manual/reference/bson-types/).
-func typeName(t bson.Type) string {
-	switch t {
-	case bson.TypeDouble:
-		return "double"
-	case bson.TypeString:
-		return "string"
-	case bson.TypeDocument:
-		return "object"
-	case bson.TypeArray:
-		return "array"
-	case bson.TypeBinary:
-		return "binData"
-	case bson.TypeUndefined:
-		return "undefined"
-	case bson.TypeObjectID:
-		return "objectId"
-	case bson.TypeBoolean:
-		return "bool"
-	case bson.TypeDateTime:
-		return "date"
-	case bson.TypeNull:
-		return "null"
-	case bson.TypeRegex:
-		return "regex"
-	case bson.TypeDBPointer:
-		return "dbPointer"
-	case bson.TypeJavaScript:
-		return "javascript"
-	case bson.TypeSymbol:
-		return "symbol"
-	case bson.TypeCodeWithScope:
-		return "javascriptWithScope"
-	case bson.TypeInt32:
-		return "int"
-	case bson.TypeTimestamp:
-		return "timestamp"
-	case bson.TypeInt64:
-		return "long"
-	case bson.TypeDecimal128:
-		return "decimal"
-	case bson.TypeMinKey:
-		return "minKey"
-	case bson.TypeMaxKey:
-		return "maxKey"
-	}
-	return "missing"
 }
