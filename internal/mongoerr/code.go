@@ -48,11 +48,13 @@ const (
 	InvalidOptions                Code = 72
 	InvalidNamespace              Code = 73
 	CannotCreateCollection        Code = 74
+	UnknownReplWriteConcern       Code = 79
 	IndexOptionsConflict          Code = 85
 	IndexKeySpecsConflict         Code = 86
 	NetworkTimeout                Code = 89
 	ShutdownInProgress            Code = 91
 	OperationFailed               Code = 96
+	UnsatisfiableWriteConcern     Code = 100
 	NotExactValueField            Code = 111
 	WriteConflict                 Code = 112
 	CommandNotSupported           Code = 115
@@ -199,11 +201,13 @@ var names = map[Code]string{
 	InvalidOptions:               "InvalidOptions",
 	InvalidNamespace:             "InvalidNamespace",
 	CannotCreateCollection:       "CannotCreateCollection",
+	UnknownReplWriteConcern:      "UnknownReplWriteConcern",
 	IndexOptionsConflict:         "IndexOptionsConflict",
 	IndexKeySpecsConflict:        "IndexKeySpecsConflict",
 	NetworkTimeout:               "NetworkTimeout",
 	ShutdownInProgress:           "ShutdownInProgress",
 	OperationFailed:              "OperationFailed",
+	UnsatisfiableWriteConcern:    "UnsatisfiableWriteConcern",
 	NotExactValueField:           "NotExactValueField",
 	WriteConflict:                "WriteConflict",
 	CommandNotSupported:          "CommandNotSupported",

@@ -1,0 +1,220 @@
+package embedded
+
+import (
+	"strings"
+	"time"
+
+	"oxbow/internal/backend"
+	"oxbow/internal/bson"
+	"oxbow/internal/engine"
+	"oxbow/internal/mongoerr"
+	"oxbow/internal/query"
+	"oxbow/internal/statement"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+)
+
+func (b *Backend) find(op operation, req *backend.Request) (bson.Document, error) {
+	f, err := statement.ParseFind(req.Body)
+	if err != nil {
+		return nil, err
+	}
+	op, cancel, err := op.reading(&f.Generic)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	name := engine.Name{Database: f.Database, Collection: f.Collection}
+	table, exists := b.db.Table(name)
+	if exists {
+		defer b.usage.note(name, usageQuery, time.Now())
+		if id, ok := soleID(f); ok {
+			return findByID(table, f, id)
+		}
+	}
+	q, projection, err := compileFind(f)
+	if err != nil {
+		return nil, err
+	}
+	c := &cursor{
+		namespace:  namespace(name),
+		in:         query.Documents(noDocuments{}),
+		projection: projection,
+		limit:      -1,
+		patient:    f.NoCursorTimeout,
+		budget:     time.Duration(f.MaxTimeMS) * time.Millisecond,
+	}
+	if f.Limit > 0 {
+		c.limit = f.Limit
+	}
+	if !exists {
+		c.ended = true
+	} else if c.in, err = table.Find(op, q); err != nil {
+		return nil, err
+	}
+	return b.firstBatch(op, c, f.BatchSize, f.SingleBatch)
+}
+
+// compileFind compiles everything in a find that has to be. A projection that keeps documents whole is nil.
+func compileFind(f *statement.Find) (engine.Query, *query.Projection, error) {
+	var q engine.Query
+	env, err := environment(f.Let)
+	if err != nil {
+		return q, nil, err
+	}
+	q, err = compileQuery(queryParts{filter: f.Filter, sort: f.Sort, hint: f.Hint}, env)
+	if err != nil {
+		return q, nil, err
+	}
+	if (f.Min != nil || f.Max != nil) && f.Hint.Type == 0 {
+		return q, nil, mongoerr.New(51173, "When using min()/max() a hint of which index to use must be provided")
+	}
+	q.Min, q.Max, q.Skip, q.Limit = f.Min, f.Max, f.Skip, f.Limit
+	projection, err := compileProjection(f.Projection, q.Filter, env)
+	return q, projection, err
+}
+
+// queryParts are the raw arguments that select documents and order them.
+type queryParts struct {
+	filter bson.Document
+	sort   bson.Document
+	hint   bson.Value
+}
+
+func compileQuery(p queryParts, env query.Env) (engine.Query, error) {
+	q := engine.Query{Hint: p.hint}
+	var err error
+	if len(p.filter) > emptyDocument {
+		if q.Filter, err = query.ParseFilter(p.filter, env); err != nil {
+			return q, err
+		}
+	}
+	if len(p.sort) > emptyDocument {
+		if q.Sort, q.Natural, err = query.ParseSort(p.sort); err != nil {
+			return q, err
+		}
+		if q.Sort != nil && len(q.Sort.Keys) == 0 {
+			q.Sort = nil
+		}
+	}
+	return q, nil
+}
+
+// emptyDocument is the length of {}.
+const emptyDocument = 5
+
+// compileProjection returns nil for a projection that keeps documents whole.
+func compileProjection(spec bson.Document, filter *query.Filter, env query.Env) (*query.Projection, error) {
+	if len(spec) <= emptyDocument {
+		return nil, nil
+	}
+	if filter == nil {
+		filter = &query.Filter{}
+	}
+	p, err := query.ParseProjection(spec, filter, env)
+	if err != nil || p.Whole() {
+		return nil, err
+	}
+	return p, nil
+}
+
+// environment evaluates a command's let: its expressions may use no field, only constants and each other's values.
+func environment(let bson.Document) (query.Env, error) {
+	env := query.Env{NowMillis: time.Now().UnixMilli()}
+	if len(let) <= emptyDocument {
+		return env, nil
+	}
+	var scratch query.Scratch
+	nothing := bson.Document{emptyDocument, 0, 0, 0, 0}
+	at, vars := bsoncore.AppendDocumentStart(make([]byte, 0, len(let)))
+	it := bson.Elements(let)
+	for it.Next() {
+		e, err := query.ParseExpression(it.Value(), env)
+		if err != nil {
+			return env, err
+		}
+		v, err := e.Eval(nothing, &scratch)
+		if err != nil {
+			return env, err
+		}
+		if v.Type == 0 {
+			continue
+		}
+		vars = bsoncore.AppendValueElement(vars, string(it.Key()), v)
+	}
+	vars, _ = bsoncore.AppendDocumentEnd(vars, at)
+	env.Let = vars
+	return env, nil
+}
+
+// soleID returns the _id that a find asks for when its filter is {_id: value} and nothing else decides what it returns. A
+// sort has to be valid all the same, so one goes the long way.
+func soleID(f *statement.Find) (bson.Value, bool) {
+	if f.Sort != nil || f.Skip != 0 || f.Hint.Type != 0 || f.Min != nil || f.Max != nil || f.BatchSize == 0 {
+		return bson.Value{}, false
+	}
+	it := bson.Elements(f.Filter)
+	if len(f.Filter) == 0 || !it.Next() || string(it.Key()) != "_id" {
+		return bson.Value{}, false
+	}
+	id := it.Value()
+	if it.Next() {
+		return bson.Value{}, false
+	}
+	switch id.Type {
+	case bson.TypeObjectID, bson.TypeInt32, bson.TypeInt64, bson.TypeDouble, bson.TypeDecimal128, bson.TypeString,
+		bson.TypeBinary, bson.TypeDateTime, bson.TypeBoolean:
+		return id, true
+	case bson.TypeDocument:
+		key, _, any := bson.First(id.Data)
+		return id, !any || !strings.HasPrefix(key, "$")
+	}
+	return bson.Value{}, false
+}
+
+// findByID answers a find by _id: the document goes from the store into the reply.
+func findByID(table *engine.Table, f *statement.Find, id bson.Value) (bson.Document, error) {
+	projection, err := projectionByID(f)
+	if err != nil {
+		return nil, err
+	}
+	at, dst := bsoncore.AppendDocumentStart(make([]byte, 0, 512))
+	_, dst = bsoncore.AppendDocumentElementStart(dst, "cursor")
+	array, dst := bsoncore.AppendArrayElementStart(dst, "firstBatch")
+	start := len(dst)
+	dst = appendIndexed(dst, bson.TypeDocument, 0)
+	var found bool
+	if projection == nil {
+		dst, found, err = table.Get(dst, id)
+	} else {
+		var doc []byte
+		if doc, found, err = table.Get(nil, id); found && err == nil {
+			dst, err = projection.Apply(dst, doc)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		dst = dst[:start]
+	}
+	dst, _ = bsoncore.AppendArrayEnd(dst, array)
+	return closeCursorReply(dst, at, 0, namespace(table.Name())), nil
+}
+
+func projectionByID(f *statement.Find) (*query.Projection, error) {
+	if len(f.Projection) <= emptyDocument {
+		return nil, nil
+	}
+	env, err := environment(f.Let)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := query.ParseFilter(f.Filter, env)
+	if err != nil {
+		return nil, err
+	}
+	return compileProjection(f.Projection, filter, env)
+}
+
+func namespace(n engine.Name) string { return n.Database + "." + n.Collection }

@@ -1,0 +1,97 @@
+package embedded
+
+import (
+	"time"
+
+	"oxbow/internal/backend"
+	"oxbow/internal/bson"
+	"oxbow/internal/engine"
+	"oxbow/internal/mongoerr"
+	"oxbow/internal/query"
+	"oxbow/internal/statement"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+)
+
+func (b *Backend) update(op operation, req *backend.Request) (bson.Document, error) {
+	u, err := statement.ParseUpdate(req)
+	if err != nil {
+		return nil, err
+	}
+	w, err := newWriting(&u.Generic, u.Collection, req.Targets, len(u.Updates), u.Ordered)
+	if err != nil {
+		return nil, err
+	}
+	env, err := environment(u.Let)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	for k := range u.Updates {
+		one, err := compileUpdate(&u.Updates[k], env, u.HasTxnNumber)
+		if err != nil {
+			if !w.refuse(k, err) {
+				break
+			}
+			continue
+		}
+		w.add(k, engine.Write{Update: one})
+	}
+	reply, err := w.run(b, op)
+	if err != nil {
+		return nil, err
+	}
+	w.note(b, usageUpdate, start)
+	return writeReply(reply, true), nil
+}
+
+func compileUpdate(u *statement.UpdateOne, env query.Env, retryable bool) (*engine.UpdateStatement, error) {
+	if u.Multi && retryable {
+		return nil, mongoerr.New(mongoerr.InvalidOptions, "Cannot use (or request) retryable writes with multi=true")
+	}
+	q, err := compileQuery(queryParts{filter: u.Filter, hint: u.Hint}, env)
+	if err != nil {
+		return nil, err
+	}
+	if env, err = withConstants(env, u.Constants, u.Update); err != nil {
+		return nil, err
+	}
+	compiled, err := query.ParseUpdate(u.Update, query.UpdateOptions{
+		Env:          env,
+		ArrayFilters: u.ArrayFilters,
+		Filter:       orEverything(q.Filter),
+		Multi:        u.Multi,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &engine.UpdateStatement{Query: q, Update: compiled, Multi: u.Multi, Upsert: u.Upsert}, nil
+}
+
+// orEverything returns the filter that matches everything for none.
+func orEverything(f *query.Filter) *query.Filter {
+	if f == nil {
+		return &query.Filter{}
+	}
+	return f
+}
+
+// withConstants adds an update statement's c to the command's variables; c goes before let where both name one.
+func withConstants(env query.Env, constants bson.Document, update bson.Value) (query.Env, error) {
+	if constants == nil {
+		return env, nil
+	}
+	if update.Type != bson.TypeArray {
+		return env, mongoerr.New(51198, "Constant values may only be specified for pipeline updates")
+	}
+	at, vars := bsoncore.AppendDocumentStart(make([]byte, 0, len(constants)+len(env.Let)))
+	vars = append(vars, constants[4:len(constants)-1]...)
+	it := bson.Elements(env.Let)
+	for env.Let != nil && it.Next() {
+		if _, shadowed := bson.Get(constants, string(it.Key())); !shadowed {
+			vars = append(vars, it.Raw()...)
+		}
+	}
+	env.Let, _ = bsoncore.AppendDocumentEnd(vars, at)
+	return env, nil
+}
