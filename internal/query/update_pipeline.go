@@ -1,0 +1,119 @@
+package query
+
+import (
+	"oxbow/internal/bson"
+	"oxbow/internal/mongoerr"
+)
+
+// updatePipeline is an update of aggregation stages; each makes one document of one document
+// (https://www.mongodb.com/docs/manual/tutorial/update-documents-with-aggregation-pipeline/).
+type updatePipeline []updateStage
+
+// updateStage is one stage of an updatePipeline: a projection, or the expression of a new root.
+type updateStage struct {
+	projection *Projection
+	root       *Expression
+}
+
+// parseUpdatePipeline compiles the stages that an update can have.
+func parseUpdatePipeline(stages bson.Array, env Env) (updatePipeline, error) {
+	pipeline := updatePipeline{}
+	it := bson.Elements(stages)
+	for it.Next() {
+		if it.Value().Type != bson.TypeDocument {
+			return nil, mongoerr.New(mongoerr.TypeMismatch, "Each element of the 'pipeline' array must be an object")
+		}
+		name, arg, _ := bson.First(it.Value().Data)
+		if countElements(it.Value().Data) != 1 {
+			return nil, mongoerr.New(mongoerr.PipelineStageFields, "A pipeline stage specification object must contain exactly one field.")
+		}
+		stage, err := parseUpdateStage(name, arg, env)
+		if err != nil {
+			return nil, err
+		}
+		pipeline = append(pipeline, stage)
+	}
+	if it.Err() != nil {
+		return nil, mongoerr.New(mongoerr.InvalidBSON, "the update's pipeline is malformed")
+	}
+	return pipeline, nil
+}
+
+func parseUpdateStage(name string, arg bson.Value, env Env) (stage updateStage, err error) {
+	switch name {
+	case "$set", "$addFields":
+		if arg.Type != bson.TypeDocument {
+			return stage, mongoerr.New(mongoerr.AddFieldsNotObject, "%s specification stage must be an object, got %s", name, bson.TypeName(arg.Type))
+		}
+		stage.projection, err = parseAddFields(name, arg.Data, env)
+	case "$project":
+		if arg.Type != bson.TypeDocument {
+			return stage, mongoerr.New(mongoerr.ProjectNotObject, "$project specification must be an object")
+		}
+		stage.projection, err = parseStageProjection(arg.Data, env)
+	case "$unset":
+		stage.projection, err = parseUnset(arg, env)
+	case "$replaceWith":
+		stage.root, err = ParseExpression(arg, env)
+	case "$replaceRoot":
+		var newRoot bson.Value
+		if newRoot, err = newRootOf(arg); err == nil {
+			stage.root, err = ParseExpression(newRoot, env)
+		}
+	default:
+		err = mongoerr.New(mongoerr.InvalidOptions, "%s is not allowed to be used within an update", name)
+	}
+	return stage, err
+}
+
+// newRootOf returns the expression of {$replaceRoot: {newRoot: expression}}.
+func newRootOf(arg bson.Value) (newRoot bson.Value, err error) {
+	if arg.Type != bson.TypeDocument {
+		return newRoot, mongoerr.New(mongoerr.ReplaceRootNotObject, "expected object as specification for $replaceRoot stage, got %s", bson.TypeName(arg.Type))
+	}
+	it := bson.Elements(arg.Data)
+	for it.Next() {
+		if string(it.Key()) != "newRoot" {
+			return newRoot, mongoerr.New(mongoerr.IDLUnknownField, "BSON field '$replaceRoot.%s' is an unknown field.", it.Key())
+		}
+		newRoot = it.Value()
+	}
+	if newRoot.Type == 0 {
+		return newRoot, mongoerr.New(mongoerr.IDLMissingField, "BSON field '$replaceRoot.newRoot' is missing but a required field")
+	}
+	return newRoot, nil
+}
+
+// apply appends the document that the stages make of doc, with doc's _id.
+func (p updatePipeline) apply(dst []byte, doc bson.Document) ([]byte, bool, error) {
+	next := doc
+	for _, stage := range p {
+		out, err := stage.apply(next)
+		if err != nil {
+			return dst, false, err
+		}
+		next = out
+	}
+	dst, changed, err := appendReplaced(dst, doc, next)
+	if err == nil && changed && valueDepth(bson.Value{Type: bson.TypeDocument, Data: next}) > bson.MaxDepth {
+		return dst, false, tooDeep()
+	}
+	return dst, changed, err
+}
+
+func (s updateStage) apply(doc bson.Document) (bson.Document, error) {
+	if s.projection != nil {
+		return s.projection.Apply(nil, doc)
+	}
+	var scratch Scratch
+	v, err := s.root.Eval(doc, &scratch)
+	if err != nil {
+		return nil, err
+	}
+	if v.Type != bson.TypeDocument {
+		return nil, mongoerr.New(mongoerr.NewRootNotObject,
+			"'newRoot' expression must evaluate to an object, but resulting value was: %s. Type of resulting value: '%s'. Input document: %s",
+			valueText(v), bson.TypeName(v.Type), valueText(bson.Value{Type: bson.TypeDocument, Data: doc}))
+	}
+	return v.Data, nil
+}

@@ -1,0 +1,113 @@
+package query
+
+import (
+	"bytes"
+	"strconv"
+	"testing"
+
+	"oxbow/internal/bson"
+)
+
+// testEnv is the environment of the tables: 2024-01-13T09:00:51.250Z.
+var testEnv = Env{NowMillis: 1705136451250}
+
+// TestUpdateTable applies updates to documents. The fields of a case are update, doc, want; filters (arrayFilters), filter and index for the
+// positional $; "same" instead of want where nothing changes; or code and message.
+func TestUpdateTable(t *testing.T) {
+	for _, name := range []string{"update_field.txt", "update_array.txt", "update_path.txt", "update_positional.txt", "update_replace.txt"} {
+		for _, c := range readTable(t, name) {
+			t.Run(name+"/"+c.title, func(t *testing.T) { runUpdate(t, c) })
+		}
+	}
+}
+
+func runUpdate(t *testing.T, c tableCase) {
+	opts := UpdateOptions{Env: testEnv, ArrayFilters: documents(t, c.fields["filters"]), Filter: caseFilter(t, c), Multi: c.fields["multi"] != ""}
+	u, err := ParseUpdate(value(t, c.fields["update"]), opts)
+	var got []byte
+	changed := false
+	doc := document(t, c.fields["doc"])
+	before := bytes.Clone(doc)
+	if err == nil {
+		got, changed, err = u.Apply([]byte("before"), doc, caseIndex(t, c, opts.Filter, doc))
+	}
+	if !bytes.Equal(doc, before) {
+		t.Fatalf("line %d: the document itself has changed", c.line)
+	}
+	if checkError(t, c, err) {
+		return
+	}
+	got, ok := bytes.CutPrefix(got, []byte("before"))
+	if !ok {
+		t.Fatalf("line %d: what dst held is gone", c.line)
+	}
+	if _, same := c.fields["same"]; same {
+		if changed || len(got) > 0 {
+			t.Fatalf("line %d: changed to %s", c.line, extJSON(got))
+		}
+		return
+	}
+	if err := bson.Validate(got, bson.MaxDepth); err != nil {
+		t.Fatalf("line %d: %v", c.line, err)
+	}
+	if want := document(t, c.fields["want"]); !bytes.Equal(got, want) || !changed {
+		t.Fatalf("line %d: got  %s, changed %v\nwant %s", c.line, extJSON(got), changed, extJSON(want))
+	}
+}
+
+// caseIndex is the case's index for the positional $, or what its filter matches.
+func caseIndex(t *testing.T, c tableCase, filter *Filter, doc bson.Document) int {
+	t.Helper()
+	if text, ok := c.fields["index"]; ok {
+		index, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return index
+	}
+	if filter == nil {
+		return -1
+	}
+	ok, index, err := filter.MatchAt(doc)
+	if err != nil || !ok {
+		t.Fatalf("line %d: the filter does not match: %v", c.line, err)
+	}
+	return index
+}
+
+func BenchmarkUpdateSetInc(b *testing.B) {
+	u, err := ParseUpdate(value(b, `{"$set": {"level": 4, "ok": false}, "$inc": {"count": 1}}`), UpdateOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	benchmarkUpdate(b, u)
+}
+
+func BenchmarkUpdateNewField(b *testing.B) {
+	u, err := ParseUpdate(value(b, `{"$set": {"closed": 1, "state": "done"}}`), UpdateOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	benchmarkUpdate(b, u)
+}
+
+func BenchmarkUpdatePush(b *testing.B) {
+	u, err := ParseUpdate(value(b, `{"$push": {"tags": "more"}}`), UpdateOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	benchmarkUpdate(b, u)
+}
+
+func benchmarkUpdate(b *testing.B, u *Update) {
+	doc := logDocument(b)
+	var dst []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		out, changed, err := u.Apply(dst[:0], doc, -1)
+		if err != nil || !changed {
+			b.Fatal(changed, err)
+		}
+		dst = out
+	}
+}

@@ -1,0 +1,79 @@
+package query
+
+import "oxbow/internal/bson"
+
+// Touches reports whether the update can change the value at path in a document that it is applied to: an operator on it, on a
+// prefix of it or below it, a replacement, a pipeline. v is the value that every document has there afterwards if that is known (constant;
+// a $set of it, a replacement), with Type 0 if it is missing then. _id is never touched: Apply refuses that. $setOnInsert
+// touches nothing: see Upsert.
+func (u *Update) Touches(path bson.Path) (touches bool, v bson.Value, constant bool) {
+	parts := path.Parts()
+	switch {
+	case len(parts) == 0:
+		return true, v, false
+	case parts[0] == "_id":
+		return false, v, false
+	case u.pipeline != nil:
+		return u.pipeline.touches(path)
+	case u.replace != nil:
+		v, constant = constantAt(bson.Value{Type: bson.TypeDocument, Data: u.replace.doc}, parts)
+		return true, v, constant
+	}
+	return u.tree.touches(parts, len(parts) == 1)
+}
+
+// touches follows the rest of a path; top says that the path has one part, so no array can hide what is there.
+func (n *updateNode) touches(rest []string, top bool) (bool, bson.Value, bool) {
+	switch {
+	case n.op != nil:
+		return operatorTouches(n.op, rest, top)
+	case len(rest) == 0, n.array, n.positional != nil:
+		return true, bson.Value{}, false
+	}
+	if i := n.child([]byte(rest[0])); i >= 0 {
+		return n.children[i].touches(rest[1:], top)
+	}
+	return false, bson.Value{}, false
+}
+
+// operatorTouches says what an operator does to the value at rest below its own path.
+func operatorTouches(op fieldOperator, rest []string, top bool) (touches bool, v bson.Value, constant bool) {
+	switch op := op.(type) {
+	case setOnInsert:
+		return false, v, false
+	case setField:
+		v, constant = constantAt(op.value, rest)
+		return true, v, constant
+	case unsetField, renameSource:
+		return true, v, top
+	}
+	return true, v, false
+}
+
+// constantAt returns the value at a path below v: known unless there is an array on the way.
+func constantAt(v bson.Value, rest []string) (bson.Value, bool) {
+	for _, part := range rest {
+		if v.Type == bson.TypeArray {
+			return bson.Value{}, false
+		}
+		next, ok := bson.Value{}, false
+		if v.Type == bson.TypeDocument {
+			next, ok = bson.Get(v.Data, part)
+		}
+		if !ok {
+			return bson.Value{}, true
+		}
+		v = next
+	}
+	return v, true
+}
+
+// touches is Touches for a pipeline. Its stages are not followed: only a path that none of them can reach is untouched.
+func (p updatePipeline) touches(path bson.Path) (bool, bson.Value, bool) {
+	for _, stage := range p {
+		if stage.projection == nil || stage.projection.touches(path) {
+			return true, bson.Value{}, false
+		}
+	}
+	return false, bson.Value{}, false
+}
