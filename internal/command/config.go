@@ -64,7 +64,7 @@ func (t *Table) configDocuments(collection string) []bson.Document {
 	switch collection {
 	case "shards":
 		dst = bsoncore.AppendStringElement(dst, "_id", "oxbow")
-		dst = bsoncore.AppendStringElement(dst, "host", t.deps.Server.Host)
+		dst = bsoncore.AppendStringElement(dst, "host", t.deps.Server.Address)
 		dst = bsoncore.AppendInt32Element(dst, "state", 1)
 	case "mongos":
 		dst = bsoncore.AppendStringElement(dst, "_id", t.deps.Server.Host)

@@ -59,7 +59,7 @@ func (o *Operations) begin(req *Request, entry *Entry, now time.Time, cancel con
 		o.mu.lastID = 1
 	}
 	*op = Operation{
-		id: o.mu.lastID, name: req.Name, namespace: namespaceOf(req), command: req.Body, conn: req.Conn,
+		id: o.mu.lastID, name: req.Name, namespace: namespaceOf(req, entry), command: req.Body, conn: req.Conn,
 		started: now, cancel: cancel, writes: entry.Writes, unlisted: entry.Unlisted,
 		session: req.session, hasSession: req.Session != nil,
 	}
@@ -68,7 +68,10 @@ func (o *Operations) begin(req *Request, entry *Entry, now time.Time, cancel con
 }
 
 // namespaceOf is how currentOp names what a command works on: db.collection, or db.$cmd where it names none.
-func namespaceOf(req *Request) string {
+func namespaceOf(req *Request, entry *Entry) string {
+	if entry.NoSession || entry.AdminOnly {
+		return req.Database + ".$cmd"
+	}
 	v := req.Argument
 	if req.Name == "getMore" {
 		v, _ = bson.Get(req.Body, "collection")

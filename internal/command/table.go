@@ -68,7 +68,8 @@ type Deps struct {
 type ServerInfo struct {
 	Version  string    // MongoDB's version that is answered as, such as "7.0.14"
 	Build    string    // Oxbow's own
-	Host     string    // "name:port"
+	Host     string    // "name:port", the machine's name
+	Address  string    // where it listens, as config.shards gives it
 	Started  time.Time // with a monotonic clock reading
 	Argv     []string
 	Settings bson.Document // the configuration as getCmdLineOpts shows it, or nil
@@ -124,6 +125,15 @@ func (t *Table) Operations() *Operations { return t.operations }
 
 // Drain makes every later command fail with ShutdownInProgress and wakes the waiting hellos. It returns at once.
 func (t *Table) Drain() { t.topology.drain() }
+
+// Sweep ends the sessions and cursors that were idle for too long; the server calls it now and then.
+func (t *Table) Sweep() {
+	now := t.deps.Now()
+	if expired := t.deps.Sessions.Sweep(now); len(expired) > 0 {
+		t.deps.Cursors.KillSessions(expired...)
+	}
+	t.deps.Cursors.Sweep(now)
+}
 
 // entries returns the commands in the order of their names, aliases left out.
 func (t *Table) entries() []*Entry {

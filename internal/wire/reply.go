@@ -15,11 +15,18 @@ func FinishReply(buf []byte, requestID, responseTo int32, flags Flags) []byte {
 	if flags&ChecksumPresent != 0 {
 		length += 4
 	}
-	putHeader(buf, Header{Length: int32(length), RequestID: requestID, ResponseTo: responseTo, OpCode: OpMsg})
-	binary.LittleEndian.PutUint32(buf[HeaderSize:], uint32(flags))
-	buf[ReplyRoom-1] = 0
+	ReplyHead(buf, requestID, responseTo, flags, length-ReplyRoom)
 	if flags&ChecksumPresent != 0 {
 		buf = binary.LittleEndian.AppendUint32(buf, crc32.Checksum(buf, castagnoli))
 	}
 	return buf
+}
+
+// ReplyHead fills in what stands before a body document of size bytes that lies elsewhere, and returns it: buf's first ReplyRoom bytes.
+func ReplyHead(buf []byte, requestID, responseTo int32, flags Flags, size int) []byte {
+	head := buf[:ReplyRoom]
+	putHeader(head, Header{Length: int32(ReplyRoom + size), RequestID: requestID, ResponseTo: responseTo, OpCode: OpMsg})
+	binary.LittleEndian.PutUint32(head[HeaderSize:], uint32(flags))
+	head[ReplyRoom-1] = 0
+	return head
 }

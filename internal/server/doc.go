@@ -1,0 +1,9 @@
+// Package server listens, and runs one goroutine a connection: read a message, have the command table answer it, write the reply.
+//
+// It is not a dispatcher: what a command means is command's business, and how a message is framed is wire's.
+//
+// Invariants: an idle connection holds no buffer beyond its reader's 512 bytes; bytes that are not the protocol end their own connection, with one
+// log line, and nothing else; nothing listens beyond loopback while there are no users; every goroutine ends before Shutdown returns.
+//
+// cmd/oxbow and the Go library import it; it imports command and wire.
+package server
