@@ -56,19 +56,29 @@ func (c *CursorReply) SetID(id int64) {
 	c.ID = id
 }
 
-// AppendCursor appends a cursor element as find's or, with next, getMore's reply has it. batch appends the documents as array
-// elements and is called once.
-func AppendCursor(dst []byte, id int64, ns string, next bool, batch func([]byte) []byte) []byte {
+// CursorBuilder writes a cursor element as find's reply or, with next, getMore's has it:
+//
+//	dst = b.Start(dst, next)
+//	dst = … // the documents, as array elements "0", "1", …
+//	dst = b.End(dst, id, ns)
+type CursorBuilder struct{ cursor, batch int32 }
+
+// Start opens the cursor and its batch.
+func (b *CursorBuilder) Start(dst []byte, next bool) []byte {
 	name := "firstBatch"
 	if next {
 		name = "nextBatch"
 	}
-	cursor, dst := bsoncore.AppendDocumentElementStart(dst, "cursor")
-	array, dst := bsoncore.AppendArrayElementStart(dst, name)
-	dst = batch(dst)
-	dst, _ = bsoncore.AppendArrayEnd(dst, array)
+	b.cursor, dst = bsoncore.AppendDocumentElementStart(dst, "cursor")
+	b.batch, dst = bsoncore.AppendArrayElementStart(dst, name)
+	return dst
+}
+
+// End closes the batch and the cursor.
+func (b *CursorBuilder) End(dst []byte, id int64, ns string) []byte {
+	dst, _ = bsoncore.AppendArrayEnd(dst, b.batch)
 	dst = bsoncore.AppendInt64Element(dst, "id", id)
 	dst = bsoncore.AppendStringElement(dst, "ns", ns)
-	dst, _ = bsoncore.AppendDocumentEnd(dst, cursor)
+	dst, _ = bsoncore.AppendDocumentEnd(dst, b.cursor)
 	return dst
 }

@@ -107,6 +107,11 @@ func parseWriteErrors(array []byte) []WriteError {
 
 // Append appends the reply's fields, ok included, to a document under construction. update adds nModified.
 func (r *WriteReply) Append(dst []byte, update bool) []byte {
+	return bsoncore.AppendDoubleElement(r.AppendFields(dst, update), "ok", 1)
+}
+
+// AppendFields is Append without ok.
+func (r *WriteReply) AppendFields(dst []byte, update bool) []byte {
 	dst = bsoncore.AppendInt32Element(dst, "n", int32(r.N))
 	if update {
 		dst = bsoncore.AppendInt32Element(dst, "nModified", int32(r.Modified))
@@ -142,7 +147,7 @@ func (r *WriteReply) Append(dst []byte, update bool) []byte {
 	if r.ConcernError != nil {
 		dst = bsoncore.AppendDocumentElement(dst, "writeConcernError", r.ConcernError)
 	}
-	return bsoncore.AppendDoubleElement(dst, "ok", 1)
+	return dst
 }
 
 func (e *WriteError) appendElement(dst []byte, key string) []byte {

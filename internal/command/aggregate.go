@@ -1,0 +1,108 @@
+package command
+
+import (
+	"context"
+
+	"oxbow/internal/bson"
+	"oxbow/internal/plan"
+	"oxbow/internal/query"
+	"oxbow/internal/statement"
+)
+
+// stageBytes is the memory of one blocking stage
+// (https://www.mongodb.com/docs/manual/core/aggregation-pipeline-limits/#memory-restrictions).
+const stageBytes = 100 << 20
+
+// aggregate answers aggregate. On a plain collection that joins no collection with a layout the backend runs it whole; else the gateway runs what
+// one target cannot.
+func (d *Data) aggregate(ctx context.Context, req *Request, reply *Reply) error {
+	if _, onCollection := req.Argument.StringValueOK(); !onCollection {
+		return d.aggregateDatabase(ctx, req, reply)
+	}
+	a, err := d.collection(req)
+	if err != nil {
+		return err
+	}
+	if a.source.Collection == nil && !d.joinsLayout(a, req) {
+		return d.forwardCursor(ctx, a.source, 0, req, reply)
+	}
+	s, err := statement.ParseAggregate(req.Body)
+	if err != nil {
+		return err
+	}
+	if s.Explain {
+		return d.explainAggregate(ctx, a, s, "queryPlanner", reply)
+	}
+	p, err := d.planAggregate(a, s)
+	if err != nil {
+		return err
+	}
+	return d.firstBatch(ctx, req, reply, a.source.Namespace(), d.Exec.Aggregate(p), batch{size: s.BatchSize})
+}
+
+// aggregateDatabase forwards an aggregation on a database; those that the gateway answers itself were taken before.
+func (d *Data) aggregateDatabase(ctx context.Context, req *Request, reply *Reply) error {
+	if err := open(req.Database); err != nil {
+		return err
+	}
+	src := plan.Source{Database: req.Database, Name: "$cmd.aggregate", Backend: d.Catalog.BackendFor(req.Database)}
+	return d.forwardCursor(ctx, src, 0, req, reply)
+}
+
+func (d *Data) planAggregate(a view, s *statement.Aggregate) (*plan.Aggregate, error) {
+	env := d.env(s.Let)
+	pipeline, err := query.ParsePipeline(s.Pipeline, query.PipelineOptions{Env: env, MaxBytes: stageBytes, Lookup: d.lookup(a, env)})
+	if err != nil {
+		return nil, err
+	}
+	return plan.NewAggregate(s, a.source, pipeline, env)
+}
+
+// lookup finds the documents of another collection of the database, whatever its layout, for $lookup.
+func (d *Data) lookup(a view, env query.Env) func(context.Context, string, bson.Document) (query.Documents, error) {
+	database := a.source.Database
+	return func(_ context.Context, collection string, filter bson.Document) (query.Documents, error) {
+		src := plan.Source{Database: database, Name: collection, Collection: a.snapshot.Collection(database + "." + collection)}
+		if src.Collection == nil {
+			src.Backend = a.snapshot.BackendFor(database)
+		}
+		f := &statement.Find{Generic: statement.Generic{Database: database}, Collection: collection, Filter: filter, BatchSize: -1}
+		p, err := plan.NewFind(f, src, env)
+		if err != nil {
+			return nil, err
+		}
+		return d.Exec.Find(p), nil
+	}
+}
+
+// joinsLayout reports whether a pipeline on a plain collection names a collection with a layout on the side: its backend would find none of that
+// one's documents.
+func (d *Data) joinsLayout(a view, req *Request) bool {
+	v, ok := bson.Get(req.Body, "pipeline")
+	if !ok || len(a.snapshot.Collections(a.source.Database)) == 0 {
+		return false
+	}
+	return namesLayout(v, a)
+}
+
+// namesLayout looks for the places where stages name another collection: from ($lookup, $graphLookup), coll ($unionWith, $out, $merge), into, and a
+// stage's plain string argument.
+func namesLayout(v bson.Value, a view) bool {
+	if v.Type != bson.TypeDocument && v.Type != bson.TypeArray {
+		return false
+	}
+	it := bson.Elements(v.Data)
+	for it.Next() {
+		switch key := string(it.Key()); key {
+		case "from", "coll", "into", "$out", "$unionWith":
+			name, ok := it.Value().StringValueOK()
+			if ok && a.snapshot.Collection(a.source.Database+"."+name) != nil {
+				return true
+			}
+		}
+		if namesLayout(it.Value(), a) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,143 @@
+package command
+
+import (
+	"context"
+
+	"oxbow/internal/backend"
+	"oxbow/internal/bson"
+	"oxbow/internal/mongoerr"
+	"oxbow/internal/plan"
+	"oxbow/internal/statement"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+)
+
+// create answers create.
+func (d *Data) create(ctx context.Context, req *Request, reply *Reply) error {
+	a, err := d.collection(req)
+	if err != nil {
+		return err
+	}
+	if a.source.Collection == nil {
+		return d.forwardWrite(ctx, a, req, reply)
+	}
+	c, err := statement.ParseCreate(req.Body)
+	if err != nil {
+		return err
+	}
+	_, err = d.Catalog.Create(ctx, a.source.Namespace(), c.Options)
+	return err
+}
+
+// drop answers drop: of a collection with a layout, all partitions at once, whatever retention would have held.
+func (d *Data) drop(ctx context.Context, req *Request, reply *Reply) error {
+	a, err := d.collection(req)
+	if err != nil {
+		return err
+	}
+	if a.source.Collection == nil {
+		return d.forwardWrite(ctx, a, req, reply)
+	}
+	if _, err := statement.ParseDrop(req.Body); err != nil {
+		return err
+	}
+	ns := a.source.Namespace()
+	found, err := d.Catalog.Drop(ctx, ns)
+	if err != nil {
+		return err
+	}
+	if found {
+		reply.Elements = bsoncore.AppendInt32Element(reply.Elements, "nIndexesWas", int32(len(a.source.Collection.Indexes)+1))
+		reply.Elements = bsoncore.AppendStringElement(reply.Elements, "ns", ns)
+	}
+	return nil
+}
+
+// dropDatabase answers dropDatabase: the collections with a layout, then the plain ones. The database itself goes only when no other
+// collection's partition lives in it.
+func (d *Data) dropDatabase(ctx context.Context, req *Request, reply *Reply) error {
+	s, err := statement.ParseDropDatabase(req.Body)
+	if err != nil {
+		return err
+	}
+	if err := open(s.Database); err != nil {
+		return err
+	}
+	if err := d.Catalog.DropDatabase(ctx, s.Database); err != nil {
+		return err
+	}
+	snapshot := d.Catalog.Snapshot()
+	name := snapshot.BackendFor(s.Database)
+	plain, partitions, err := d.plainCollections(ctx, view{snapshot: snapshot}, name, s.Database)
+	if err != nil {
+		return err
+	}
+	if partitions == 0 {
+		return d.forward(ctx, name, req, reply)
+	}
+	for _, collection := range plain {
+		t := plan.Target{Backend: name, Namespace: backend.Namespace{Database: s.Database, Collection: collection}}
+		if err := d.onTarget(ctx, t, "drop"); err != nil {
+			return err
+		}
+	}
+	reply.Elements = bsoncore.AppendStringElement(reply.Elements, "dropped", s.Database)
+	return nil
+}
+
+// onTarget runs a command that needs nothing but its collection.
+func (d *Data) onTarget(ctx context.Context, t plan.Target, name string) error {
+	reply, err := d.Exec.Run(ctx, t.Backend, &backend.Request{Body: plan.Command{Name: name}.For(t.Namespace)})
+	if err != nil {
+		return err
+	}
+	return backend.Check(reply)
+}
+
+// renameCollection answers renameCollection, for plain collections.
+func (d *Data) renameCollection(ctx context.Context, req *Request, reply *Reply) error {
+	r, err := statement.ParseRenameCollection(req.Body)
+	if err != nil {
+		return err
+	}
+	s := d.Catalog.Snapshot()
+	var backends [2]string
+	for i, ns := range []string{r.From, r.To} {
+		database, name, err := splitNamespace(ns)
+		if err != nil {
+			return err
+		}
+		if s.Collection(ns) != nil {
+			return mongoerr.New(mongoerr.IllegalOperation, "cannot rename %s to %s: %s has a layout", r.From, r.To, ns)
+		}
+		a, err := d.named(database, name)
+		if err != nil {
+			return err
+		}
+		if err := a.writable(); err != nil {
+			return err
+		}
+		backends[i] = a.source.Backend
+	}
+	if backends[0] != backends[1] {
+		return mongoerr.New(mongoerr.IllegalOperation, "cannot rename %s to %s: they lie on the backends %s and %s", r.From, r.To, backends[0], backends[1])
+	}
+	return d.forward(ctx, backends[0], req, reply)
+}
+
+// splitNamespace splits "database.collection" and checks both names.
+func splitNamespace(ns string) (database, collection string, err error) {
+	for i := range len(ns) {
+		if ns[i] == '.' {
+			database, collection = ns[:i], ns[i+1:]
+			break
+		}
+	}
+	if err := statement.CheckDatabase(database); err != nil {
+		return "", "", mongoerr.New(mongoerr.InvalidNamespace, "Invalid namespace specified '%s'", ns)
+	}
+	return database, collection, statement.CheckCollection(database, collection)
+}
+
+// emptyDocument is {}.
+var emptyDocument = bson.Document{5, 0, 0, 0, 0}

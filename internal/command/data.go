@@ -1,0 +1,180 @@
+package command
+
+import (
+	"context"
+	"time"
+
+	driver "go.mongodb.org/mongo-driver/v2/bson"
+
+	"oxbow/internal/backend"
+	"oxbow/internal/bson"
+	"oxbow/internal/catalog"
+	"oxbow/internal/cursor"
+	"oxbow/internal/exec"
+	"oxbow/internal/mongoerr"
+	"oxbow/internal/plan"
+	"oxbow/internal/query"
+)
+
+// Data answers the commands that touch data. A command on a plain collection goes to its database's backend as it came; one
+// on a collection with a layout is planned and executed.
+type Data struct {
+	Catalog *catalog.Catalog
+	Exec    *exec.Executor
+	Cursors *cursor.Registry
+	Now     func() time.Time
+}
+
+// RegisterData puts the data commands into the table.
+func (t *Table) RegisterData(d *Data) {
+	read := func(name string, h Handler, help string, aliases ...string) {
+		t.Register(name, Entry{Handler: h, Stable: true, Help: help, Aliases: aliases})
+	}
+	write := func(name string, h Handler, help string, aliases ...string) {
+		t.Register(name, Entry{Handler: h, Stable: true, Writes: true, Help: help, Aliases: aliases})
+	}
+	read("find", d.find, "documents that match a filter")
+	read("getMore", d.getMore, "the next batch of a cursor")
+	read("killCursors", d.killCursors, "closes cursors")
+	read("count", d.count, "the number of documents that match")
+	read("distinct", d.distinct, "the distinct values of a field")
+	read("aggregate", d.aggregate, "runs an aggregation pipeline")
+	read("explain", d.explain, "how a command would be run")
+	write("insert", d.insert, "adds documents")
+	write("update", d.update, "changes documents")
+	write("delete", d.delete, "removes documents")
+	write("findAndModify", d.findAndModify, "changes or removes one document and returns it", "findandmodify")
+	write("create", d.create, "makes a collection")
+	write("drop", d.drop, "removes a collection")
+	write("dropDatabase", d.dropDatabase, "removes a database")
+	write("createIndexes", d.createIndexes, "makes indexes")
+	write("dropIndexes", d.dropIndexes, "removes indexes", "deleteIndexes")
+	read("listIndexes", d.listIndexes, "the indexes of a collection")
+	read("listCollections", d.listCollections, "the collections of a database")
+	t.Register("listDatabases", Entry{Handler: d.listDatabases, Stable: true, AdminOnly: true, Help: "the databases"})
+	t.Register("renameCollection", Entry{Handler: d.renameCollection, AdminOnly: true, Writes: true, Help: "gives a collection another name"})
+	t.Register("collStats", Entry{Handler: d.collStats, Aliases: []string{"collstats"}, Help: "figures of a collection"})
+	t.Register("dbStats", Entry{Handler: d.dbStats, Aliases: []string{"dbstats"}, Help: "figures of a database"})
+	t.Register("validate", Entry{Handler: d.validate, Help: "checks a collection's indexes against its documents"})
+	t.deps.Fallback = d.unknown
+}
+
+// view is one command's view: the catalog as it is read once a command, and the source that the command names.
+type view struct {
+	snapshot *catalog.Snapshot
+	source   plan.Source
+}
+
+// collection finds what a command's own argument names. The database that holds the catalog is closed to clients.
+func (d *Data) collection(req *Request) (view, error) {
+	name, ok := req.Argument.StringValueOK()
+	if !ok {
+		return view{}, mongoerr.New(mongoerr.InvalidNamespace, "collection name has invalid type %s", bson.TypeName(req.Argument.Type))
+	}
+	return d.named(req.Database, name)
+}
+
+func (d *Data) named(database, name string) (view, error) {
+	if err := open(database); err != nil {
+		return view{}, err
+	}
+	s := d.Catalog.Snapshot()
+	src := plan.Source{Database: database, Name: name, Collection: s.Collection(database + "." + name)}
+	if src.Collection == nil {
+		src.Backend = s.BackendFor(database)
+	}
+	return view{s, src}, nil
+}
+
+// open refuses the catalog's own database.
+func open(database string) error {
+	if database == catalog.Database {
+		return mongoerr.New(mongoerr.Unauthorized, "not authorized on %s: the database holds the catalog", database)
+	}
+	return nil
+}
+
+// writable refuses writes to a partition by its physical name: only the collection's layout may place documents.
+func (a view) writable() error {
+	if a.source.Collection != nil {
+		return nil
+	}
+	c, p := a.snapshot.Physical(a.source.Backend, a.source.Database, a.source.Name)
+	if c == nil {
+		return nil
+	}
+	return mongoerr.New(mongoerr.IllegalOperation, "%s is a partition of %s and read-only by its own name", p.Name(), c.Namespace())
+}
+
+// env is what compiled queries get to know.
+func (d *Data) env(let bson.Document) query.Env {
+	return query.Env{NowMillis: d.Now().UnixMilli(), Let: let}
+}
+
+func newObjectID() [12]byte { return driver.NewObjectID() }
+
+// forward sends the command as it came to the backend of a plain collection and gives back its reply.
+func (d *Data) forward(ctx context.Context, name string, req *Request, reply *Reply) (err error) {
+	reply.Document, err = d.Exec.Run(ctx, name, &backend.Request{Body: req.Body, Sequences: req.Sequences})
+	return err
+}
+
+// forwardCursor is forward for commands whose reply may leave a cursor open on the backend; the client gets one of Oxbow's own.
+func (d *Data) forwardCursor(ctx context.Context, src plan.Source, batchSize int64, req *Request, reply *Reply) error {
+	if err := d.forward(ctx, src.Backend, req, reply); err != nil {
+		return err
+	}
+	c, err := backend.ParseCursorReply(reply.Document)
+	if err != nil || c.ID == 0 {
+		return nil // an error reply is the backend's answer, and goes to the client as it is
+	}
+	target := plan.Target{Backend: src.Backend, Namespace: backend.Namespace{Database: src.Database, Collection: cursorCollection(c.Namespace, src)}}
+	content := exec.NewContent(d.Exec.Resume(target, c.ID, batchSize))
+	id, err := d.Cursors.Add(content, d.cursorOptions(req, c.Namespace), d.Now())
+	if err != nil {
+		return err
+	}
+	c.SetID(id)
+	return nil
+}
+
+// cursorCollection is the collection of a cursor's namespace: $cmd.listCollections and the like differ from the command's.
+func cursorCollection(ns string, src plan.Source) string {
+	if prefix := src.Database + "."; len(ns) > len(prefix) && ns[:len(prefix)] == prefix {
+		return ns[len(prefix):]
+	}
+	return src.Name
+}
+
+func (d *Data) cursorOptions(req *Request, ns string) cursor.Options {
+	o := cursor.Options{Namespace: ns, Command: req.Body, NoTimeout: truthy(req.Body, "noCursorTimeout")}
+	if req.Session != nil {
+		id := *req.Session
+		o.Session = &id
+	}
+	if req.Conn != nil {
+		o.User = req.Conn.User
+	}
+	return o
+}
+
+// unknown answers commands that are not in the table: they go as they came to the backend of their database, which knows them or
+// not. One that names a collection with a layout is refused, since it would see none of its documents.
+func (d *Data) unknown(ctx context.Context, req *Request, reply *Reply) error {
+	if err := open(req.Database); err != nil {
+		return err
+	}
+	s := d.Catalog.Snapshot()
+	name, isName := req.Argument.StringValueOK()
+	if isName && s.Collection(req.Database+"."+name) != nil {
+		if d.Exec.Abilities(s.BackendFor(req.Database)).Embedded {
+			return mongoerr.New(mongoerr.CommandNotFound, "no such command: '%s'", req.Name)
+		}
+		return mongoerr.New(mongoerr.CommandNotSupported, "'%s' is not supported on %s.%s, which has a layout", req.Name, req.Database, name)
+	}
+	a := view{s, plan.Source{Database: req.Database, Name: name, Backend: s.BackendFor(req.Database)}}
+	if err := a.writable(); isName && err != nil {
+		return err
+	}
+	return d.forward(ctx, a.source.Backend, req, reply)
+}

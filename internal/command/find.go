@@ -1,0 +1,81 @@
+package command
+
+import (
+	"context"
+
+	"oxbow/internal/backend"
+	"oxbow/internal/bson"
+	"oxbow/internal/exec"
+	"oxbow/internal/plan"
+	"oxbow/internal/query"
+	"oxbow/internal/statement"
+)
+
+// find answers find (https://www.mongodb.com/docs/manual/reference/command/find/).
+func (d *Data) find(ctx context.Context, req *Request, reply *Reply) error {
+	a, err := d.collection(req)
+	if err != nil {
+		return err
+	}
+	if a.source.Collection == nil {
+		return d.forwardCursor(ctx, a.source, batchSizeOf(req.Body), req, reply)
+	}
+	f, err := statement.ParseFind(req.Body)
+	if err != nil {
+		return err
+	}
+	p, err := plan.NewFind(f, a.source, d.env(f.Let))
+	if err != nil {
+		return err
+	}
+	first := batch{size: f.BatchSize, single: f.SingleBatch, limit: f.Limit}
+	return d.firstBatch(ctx, req, reply, a.source.Namespace(), d.Exec.Find(p), first)
+}
+
+// batchSizeOf reads the batchSize of a plain find, for the batches to come; the backend checks it.
+func batchSizeOf(body bson.Document) int64 {
+	v, _ := bson.Get(body, "batchSize")
+	n, _ := v.AsInt64OK()
+	return n
+}
+
+// batch says how much the first reply of a cursor holds.
+type batch struct {
+	size   int64 // documents; -1: MongoDB's 101
+	single bool  // no cursor is left open
+	limit  int64 // the stream ends there; 0: unknown
+}
+
+// The default size of a first batch, in documents, and of any batch, in bytes
+// (https://www.mongodb.com/docs/manual/core/cursors/#cursor-batches).
+const (
+	firstBatchDocuments = 101
+	batchBytes          = bson.MaxDocumentSize
+)
+
+// firstBatch answers with a stream's first batch and leaves a cursor open for the rest.
+func (d *Data) firstBatch(ctx context.Context, req *Request, reply *Reply, ns string, stream query.Documents, b batch) error {
+	content := exec.NewContent(stream)
+	n, more := 0, true
+	var id int64
+	var err error
+	if b.size < 0 {
+		b.size = firstBatchDocuments
+	}
+	var cursor backend.CursorBuilder
+	dst := cursor.Start(reply.Elements, false)
+	if b.size > 0 {
+		dst, n, more, err = content.NextBatch(ctx, dst, int(b.size), batchBytes)
+	}
+	if err != nil {
+		content.Close()
+		return err
+	}
+	if !more || b.single || b.limit > 0 && int64(n) >= b.limit {
+		err = content.Close()
+	} else {
+		id, err = d.Cursors.Add(content, d.cursorOptions(req, ns), d.Now())
+	}
+	reply.Elements = cursor.End(dst, id, ns)
+	return err
+}

@@ -1,0 +1,121 @@
+package command
+
+import (
+	"context"
+
+	"oxbow/internal/bson"
+	"oxbow/internal/catalog"
+	"oxbow/internal/exec"
+	"oxbow/internal/mongoerr"
+	"oxbow/internal/statement"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+)
+
+// createIndexes answers createIndexes: on every partition there is, and on those to come.
+func (d *Data) createIndexes(ctx context.Context, req *Request, reply *Reply) error {
+	a, err := d.collection(req)
+	if err != nil {
+		return err
+	}
+	if a.source.Collection == nil {
+		return d.forwardWrite(ctx, a, req, reply)
+	}
+	c, err := statement.ParseCreateIndexes(req.Body)
+	if err != nil {
+		return err
+	}
+	created, targets, err := d.Catalog.CreateIndexes(ctx, a.source.Namespace(), c.Indexes)
+	if err != nil {
+		return err
+	}
+	if err := targetError("createIndexes", targets); err != nil {
+		return err
+	}
+	before := len(a.source.Collection.Indexes) + 1
+	dst := bsoncore.AppendInt32Element(reply.Elements, "numIndexesBefore", int32(before))
+	dst = bsoncore.AppendInt32Element(dst, "numIndexesAfter", int32(before+created))
+	if !a.source.Collection.Created {
+		dst = bsoncore.AppendBooleanElement(dst, "createdCollectionAutomatically", true)
+	}
+	if created == 0 {
+		dst = bsoncore.AppendStringElement(dst, "note", "all indexes already exist")
+	}
+	reply.Elements = dst
+	return nil
+}
+
+// targetError is the error of an index command of which some partitions failed: the first one's own, saying how many there were.
+func targetError(command string, targets []catalog.Target) error {
+	failed := 0
+	var first *catalog.Target
+	for i := range targets {
+		if targets[i].Err != nil {
+			if failed == 0 {
+				first = &targets[i]
+			}
+			failed++
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	e := *mongoerr.From(first.Err)
+	e.Message = mongoerr.New(e.Code, "%s failed on %d of %d partitions; the same command again resumes; %s: %s",
+		command, failed, len(targets), first.Partition.Name(), e.Message).Message
+	return &e
+}
+
+// dropIndexes answers dropIndexes.
+func (d *Data) dropIndexes(ctx context.Context, req *Request, reply *Reply) error {
+	a, err := d.collection(req)
+	if err != nil {
+		return err
+	}
+	if a.source.Collection == nil {
+		return d.forwardWrite(ctx, a, req, reply)
+	}
+	s, err := statement.ParseDropIndexes(req.Body)
+	if err != nil {
+		return err
+	}
+	targets, err := d.Catalog.DropIndexes(ctx, a.source.Namespace(), s.Index)
+	if err != nil {
+		return err
+	}
+	reply.Elements = bsoncore.AppendInt32Element(reply.Elements, "nIndexesWas", int32(len(a.source.Collection.Indexes)+1))
+	return targetError("dropIndexes", targets)
+}
+
+// listIndexes answers listIndexes.
+func (d *Data) listIndexes(ctx context.Context, req *Request, reply *Reply) error {
+	a, err := d.collection(req)
+	if err != nil {
+		return err
+	}
+	if a.source.Collection == nil {
+		return d.forwardCursor(ctx, a.source, 0, req, reply)
+	}
+	l, err := statement.ParseListIndexes(req.Body)
+	if err != nil {
+		return err
+	}
+	c := a.source.Collection
+	if !c.Created {
+		return mongoerr.New(mongoerr.NamespaceNotFound, "ns does not exist: %s", c.Namespace())
+	}
+	docs := append([]bson.Document{idIndex()}, c.Indexes...)
+	return d.firstBatch(ctx, req, reply, c.Namespace(), exec.Slice(docs), batch{size: l.BatchSize})
+}
+
+// idIndex is the specification of the index on _id.
+func idIndex() bson.Document {
+	at, dst := bsoncore.AppendDocumentStart(nil)
+	dst = bsoncore.AppendInt32Element(dst, "v", 2)
+	key, dst := bsoncore.AppendDocumentElementStart(dst, "key")
+	dst = bsoncore.AppendInt32Element(dst, "_id", 1)
+	dst, _ = bsoncore.AppendDocumentEnd(dst, key)
+	dst = bsoncore.AppendStringElement(dst, "name", "_id_")
+	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+	return dst
+}

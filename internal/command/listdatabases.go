@@ -1,0 +1,124 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"oxbow/internal/bson"
+	"oxbow/internal/catalog"
+	"oxbow/internal/query"
+	"oxbow/internal/statement"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+)
+
+// listDatabases answers listDatabases. A database that only holds partitions shows as the database of their collection; as itself too with
+// Oxbow's own option showPartitions.
+func (d *Data) listDatabases(ctx context.Context, req *Request, reply *Reply) error {
+	l, err := statement.ParseListDatabases(req.Body)
+	if err != nil {
+		return err
+	}
+	filter, err := query.ParseFilter(l.Filter, d.env(nil))
+	if err != nil {
+		return err
+	}
+	sizes, err := d.databaseSizes(ctx, l.Partitions)
+	if err != nil {
+		return err
+	}
+	list := bsoncore.NewArrayBuilder()
+	var total int64
+	for _, name := range slices.Sorted(maps.Keys(sizes)) {
+		doc := databaseDocument(name, sizes[name])
+		ok, err := filter.Match(doc)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		if l.NameOnly {
+			doc = namesOnly([]bson.Document{doc})[0]
+		}
+		list.AppendDocument(doc)
+		total += sizes[name]
+	}
+	reply.Elements = bsoncore.AppendArrayElement(reply.Elements, "databases", list.Build())
+	if !l.NameOnly {
+		reply.Elements = bsoncore.AppendInt64Element(reply.Elements, "totalSize", total)
+		reply.Elements = bsoncore.AppendInt64Element(reply.Elements, "totalSizeMb", total>>20)
+	}
+	return nil
+}
+
+func databaseDocument(name string, size int64) bson.Document {
+	at, dst := bsoncore.AppendDocumentStart(nil)
+	dst = bsoncore.AppendStringElement(dst, "name", name)
+	dst = bsoncore.AppendInt64Element(dst, "sizeOnDisk", size)
+	dst = bsoncore.AppendBooleanElement(dst, "empty", size == 0)
+	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+	return dst
+}
+
+// databaseSizes sums the bytes on disk by database over all backends.
+func (d *Data) databaseSizes(ctx context.Context, showPartitions bool) (map[string]int64, error) {
+	s := d.Catalog.Snapshot()
+	owners := partitionDatabases(s)
+	sizes := make(map[string]int64)
+	for _, c := range s.Collections("") {
+		if c.Created {
+			sizes[c.Database] += 0
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Exec.Backends)) {
+		reply, err := d.runOn(ctx, physical{name, "admin"}, "listDatabases", nil)
+		if err != nil {
+			return nil, err
+		}
+		list, _ := bson.Get(reply, "databases")
+		it := bson.Elements(list.Data)
+		for it.Next() {
+			if err := d.addDatabase(ctx, s, physical{name, nameOf(it.Value().Data)}, it.Value().Data, owners, showPartitions, sizes); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return sizes, nil
+}
+
+// partitionDatabases maps each database that holds partitions to the database of their collection; where there are several, to the first by name.
+func partitionDatabases(s *catalog.Snapshot) map[physical]string {
+	owners := make(map[physical]string)
+	for _, c := range s.Collections("") {
+		for i := range c.All {
+			at := physical{c.All[i].Backend, c.All[i].Database}
+			if owner, ok := owners[at]; !ok || cmp.Less(c.Database, owner) {
+				owners[at] = c.Database
+			}
+		}
+	}
+	return owners
+}
+
+// addDatabase adds one physical database's size to the database that it shows as.
+func (d *Data) addDatabase(ctx context.Context, s *catalog.Snapshot, p physical, doc bson.Document, owners map[physical]string, showPartitions bool, sizes map[string]int64) error {
+	if p.database == catalog.Database {
+		return nil
+	}
+	v, _ := bson.Get(doc, "sizeOnDisk")
+	size, _ := v.AsInt64OK()
+	owner, holds := owners[p]
+	if !holds || owner == p.database || showPartitions {
+		sizes[p.database] += size
+		return nil
+	}
+	plain, _, err := d.plainCollections(ctx, view{snapshot: s}, p.backend, p.database)
+	if len(plain) > 0 {
+		sizes[p.database] += 0
+	}
+	sizes[owner] += size
+	return err
+}

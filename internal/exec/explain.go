@@ -1,0 +1,39 @@
+package exec
+
+import (
+	"context"
+
+	"oxbow/internal/backend"
+	"oxbow/internal/bson"
+	"oxbow/internal/plan"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+	"golang.org/x/sync/errgroup"
+)
+
+// Explain has every target explain its part, and returns the replies in the order of the targets.
+func (e *Executor) Explain(ctx context.Context, p *plan.Explain, verbosity string) ([]bson.Document, error) {
+	parts := make([]bson.Document, len(p.Routed.Targets))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(Fanout)
+	for i, t := range p.Routed.Targets {
+		g.Go(func() (err error) {
+			parts[i], err = e.explainOn(ctx, t, p.Command, verbosity)
+			return err
+		})
+	}
+	return parts, g.Wait()
+}
+
+func (e *Executor) explainOn(ctx context.Context, t plan.Target, c plan.Command, verbosity string) (bson.Document, error) {
+	at, body := bsoncore.AppendDocumentStart(nil)
+	body = bsoncore.AppendDocumentElement(body, "explain", c.For(t.Namespace))
+	body = bsoncore.AppendStringElement(body, "verbosity", verbosity)
+	body = bsoncore.AppendStringElement(body, "$db", t.Namespace.Database)
+	body, _ = bsoncore.AppendDocumentEnd(body, at)
+	reply, err := e.Run(ctx, t.Backend, &backend.Request{Body: body})
+	if err != nil {
+		return nil, err
+	}
+	return reply, backend.Check(reply)
+}
