@@ -62,6 +62,7 @@ const (
 	CommandFailed                 Code = 125
 	CappedPositionLost            Code = 136
 	ExceededMemoryLimit           Code = 146
+	DurationOverflow              Code = 159
 	CommandNotSupportedOnView     Code = 166
 	InvalidPipelineOperator       Code = 168
 	CannotIndexParallelArrays     Code = 171
@@ -75,6 +76,7 @@ const (
 	QueryFeatureNotAllowed        Code = 224
 	TransactionTooOld             Code = 225
 	CursorKilled                  Code = 237
+	ConversionFailure             Code = 241
 	NoSuchTransaction             Code = 251
 	TooManyDocumentSequences      Code = 257
 	TooManyLogicalSessions        Code = 261
@@ -215,6 +217,7 @@ var names = map[Code]string{
 	CommandFailed:                "CommandFailed",
 	CappedPositionLost:           "CappedPositionLost",
 	ExceededMemoryLimit:          "ExceededMemoryLimit",
+	DurationOverflow:             "DurationOverflow",
 	CommandNotSupportedOnView:    "CommandNotSupportedOnView",
 	InvalidPipelineOperator:      "InvalidPipelineOperator",
 	CannotIndexParallelArrays:    "CannotIndexParallelArrays",
@@ -228,6 +231,7 @@ var names = map[Code]string{
 	QueryFeatureNotAllowed:       "QueryFeatureNotAllowed",
 	TransactionTooOld:            "TransactionTooOld",
 	CursorKilled:                 "CursorKilled",
+	ConversionFailure:            "ConversionFailure",
 	NoSuchTransaction:            "NoSuchTransaction",
 	TooManyDocumentSequences:     "TooManyDocumentSequences",
 	TooManyLogicalSessions:       "TooManyLogicalSessions",

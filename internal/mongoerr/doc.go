@@ -4,6 +4,7 @@
 // It is not for errors inside Oxbow: those are plain Go errors, wrapped with %w, and become an Error only where
 // a reply is written.
 //
-// Invariants: every Error has a code of the table; messages name the input at fault; no I/O.
+// Invariants: every Error has a code of the table, or one of MongoDB's numbers without a name (Location…) that stands where the one
+// place is that uses it; messages name the input at fault; no I/O.
 // Any package may import it; it imports only bson of Oxbow.
 package mongoerr
