@@ -12,7 +12,7 @@ type Config struct {
 	Listen      string // host:port, a loopback address
 	Backends    []Backend
 	Databases   map[string]string // database → backend, without "*"
-	Default     string            // the backend of databases that Databases does not name ("*")
+	Default     string            // the backend of databases that Databases does not name ("*"); it holds the catalog
 	Collections []Collection      // in the order of the file
 }
 
@@ -42,9 +42,6 @@ type Collection struct {
 	Template Template // names of partitions
 }
 
-// Namespace returns "database.collection".
-func (c *Collection) Namespace() string { return c.Database + "." + c.Name }
-
 // As says what a partition of a time layout is.
 type As uint8
 
@@ -54,20 +51,49 @@ const (
 	AsDatabase
 )
 
-// Template names partitions.
-type Template struct{}
+// What holds where the file says nothing.
+const (
+	DefaultListen = "127.0.0.1:27017"
+	DefaultAhead  = 2
+	DefaultHold   = time.Hour
+)
+
+// Namespace returns "database.collection".
+func (c *Collection) Namespace() string { return c.Database + "." + c.Name }
 
 // BackendFor returns the name of the backend that serves a plain database.
-func (c *Config) BackendFor(database string) string { panic("unbuilt") }
+func (c *Config) BackendFor(database string) string {
+	if name, ok := c.Databases[database]; ok {
+		return name
+	}
+	return c.Default
+}
+
+// Backend returns the backend with a name, or nil.
+func (c *Config) Backend(name string) *Backend {
+	for i := range c.Backends {
+		if c.Backends[i].Name == name {
+			return &c.Backends[i]
+		}
+	}
+	return nil
+}
 
 // Collection returns the collection of a namespace, or nil.
-func (c *Config) Collection(ns string) *Collection { panic("unbuilt") }
+func (c *Config) Collection(ns string) *Collection {
+	for i := range c.Collections {
+		if c.Collections[i].Namespace() == ns {
+			return &c.Collections[i]
+		}
+	}
+	return nil
+}
 
 // Default returns the configuration without a file: an embedded engine in ./data, served on 127.0.0.1:27017.
-func Default() *Config { panic("unbuilt") }
-
-// Load reads and checks a file.
-func Load(file string) (*Config, error) { panic("unbuilt") }
-
-// Parse checks the bytes of a file; name stands in messages.
-func Parse(name string, data []byte) (*Config, error) { panic("unbuilt") }
+func Default() *Config {
+	return &Config{
+		Listen:   DefaultListen,
+		Backends: []Backend{{Name: "local", Embedded: &Embedded{Dir: "./data"}}},
+		Default:  "local",
+	}
+}

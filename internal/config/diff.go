@@ -1,0 +1,91 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+
+	"oxbow/internal/route"
+)
+
+// Diff says why a running gateway can't go from one configuration to another, or nil. made tells whether a collection has partitions:
+// then its fields, units, kinds of layout and hash count stay, and so does its entry, since documents would become unroutable. every, zone, as, over
+// and name apply to partitions made from now on; keep, hold, ahead and late at once. Backends may be added; those that there are stay.
+func Diff(from, to *Config, made func(namespace string) bool) error {
+	var reasons []error
+	for i := range from.Backends {
+		old := &from.Backends[i]
+		switch now := to.Backend(old.Name); {
+		case now == nil:
+			reasons = append(reasons, fmt.Errorf("backends.%s: a backend can't be removed while the gateway runs", old.Name))
+		case !old.same(now):
+			reasons = append(reasons, fmt.Errorf("backends.%s: a backend can't change while the gateway runs", old.Name))
+		}
+	}
+	if from.Default != to.Default {
+		reasons = append(reasons, fmt.Errorf("databases.*: the default backend holds the catalog and can't change from %s to %s", from.Default, to.Default))
+	}
+	if from.Listen != to.Listen {
+		reasons = append(reasons, fmt.Errorf("listen: the address can't change while the gateway runs"))
+	}
+	for i := range from.Collections {
+		c := &from.Collections[i]
+		if !made(c.Namespace()) {
+			continue
+		}
+		if err := c.Change(to.Collection(c.Namespace())); err != nil {
+			reasons = append(reasons, err)
+		}
+	}
+	return errors.Join(reasons...)
+}
+
+func (b *Backend) same(o *Backend) bool {
+	if b.Embedded == nil || o.Embedded == nil {
+		return b.Embedded == o.Embedded && b.URI == o.URI
+	}
+	return *b.Embedded == *o.Embedded
+}
+
+// Change says why a collection that has partitions can't get another entry, nil for none, or nil.
+func (c *Collection) Change(to *Collection) error {
+	refuse := func(key, format string, args ...any) error {
+		return fmt.Errorf("collections.%s%s: %s, since documents that are stored could not be found", c.Namespace(), key, fmt.Sprintf(format, args...))
+	}
+	if to == nil {
+		return refuse("", "the entry can't be removed while partitions exist")
+	}
+	from, now := c.Layout, to.Layout
+	switch {
+	case (from.Time == nil) != (now.Time == nil):
+		return refuse(".time", "a time layout can't be added or removed while partitions exist")
+	case (from.Hash == nil) != (now.Hash == nil):
+		return refuse(".hash", "a hash layout can't be added or removed while partitions exist")
+	}
+	if from.Time != nil {
+		if a, b := from.Time.Field.String(), now.Time.Field.String(); a != b {
+			return refuse(".time.field", "it can't change from %s to %s while partitions exist", a, b)
+		}
+		if a, b := from.Time.Unit, now.Time.Unit; a != b {
+			return refuse(".time.unit", "it can't change from %s to %s while partitions exist", a, b)
+		}
+	}
+	if from.Hash != nil {
+		if a, b := from.Hash.Field.String(), now.Hash.Field.String(); a != b {
+			return refuse(".hash.field", "it can't change from %s to %s while partitions exist", a, b)
+		}
+		if a, b := from.Hash.Count, now.Hash.Count; a != b {
+			return refuse(".hash.count", "it can't change from %d to %d while partitions exist", a, b)
+		}
+	}
+	return nil
+}
+
+// SameNames reports whether a change leaves the names of partitions to be made as they were.
+func (c *Collection) SameNames(to *Collection) bool {
+	a, b := c.Layout.Time, to.Layout.Time
+	return c.Template.text == to.Template.text && c.As == to.As && (a == nil || b == nil || sameCells(a, b))
+}
+
+func sameCells(a, b *route.Time) bool {
+	return a.Every == b.Every && a.Zone.String() == b.Zone.String()
+}
