@@ -22,7 +22,7 @@ func evalAdd(s *Scratch, args []bson.Value) (bson.Value, error) {
 		case nullish(v):
 			haveNull = true
 		default:
-			return v, mongoerr.New(16554, "$add only supports numeric or date types, not %s", typeName(v.Type))
+			return v, mongoerr.New(16554, "$add only supports numeric or date types, not %s", bson.TypeName(v.Type))
 		}
 		if haveNull {
 			return bson.Null, nil
@@ -57,7 +57,7 @@ func evalSubtract(s *Scratch, a, b bson.Value) (bson.Value, error) {
 	case nullish(a) || nullish(b):
 		return bson.Null, nil
 	case a.Type != bson.TypeDateTime:
-		return a, mongoerr.New(16556, "can't $subtract %s from %s", typeName(b.Type), typeName(a.Type))
+		return a, mongoerr.New(16556, "can't $subtract %s from %s", bson.TypeName(b.Type), bson.TypeName(a.Type))
 	case b.Type == bson.TypeDateTime:
 		d := intOf(a) - intOf(b)
 		if (intOf(a) < intOf(b)) != (d < 0) {
@@ -72,7 +72,7 @@ func evalSubtract(s *Scratch, a, b bson.Value) (bson.Value, error) {
 		t.add(s.number(minus))
 		return s.shifted(&t, "$subtract")
 	}
-	return a, mongoerr.New(16613, "can't $subtract %s from Date", typeName(b.Type))
+	return a, mongoerr.New(16613, "can't $subtract %s from Date", bson.TypeName(b.Type))
 }
 
 func (s *Scratch) difference(a, b bson.Value) bson.Value {
@@ -91,7 +91,7 @@ func evalMultiply(s *Scratch, args []bson.Value) (bson.Value, error) {
 			return bson.Null, nil
 		}
 		if !bson.IsNumber(v.Type) {
-			return v, mongoerr.New(16555, "$multiply only supports numeric types, not %s", typeName(v.Type))
+			return v, mongoerr.New(16555, "$multiply only supports numeric types, not %s", bson.TypeName(v.Type))
 		}
 		was := kind
 		kind = max(kind, rank(v.Type))
@@ -149,7 +149,7 @@ func evalDivide(s *Scratch, a, b bson.Value) (bson.Value, error) {
 		if nullish(a) || nullish(b) {
 			return bson.Null, nil
 		}
-		return a, mongoerr.New(16609, "$divide only supports numeric types, not %s and %s", typeName(a.Type), typeName(b.Type))
+		return a, mongoerr.New(16609, "$divide only supports numeric types, not %s and %s", bson.TypeName(a.Type), bson.TypeName(b.Type))
 	}
 	x, _ := bson.NumberOf(a)
 	y, _ := bson.NumberOf(b)
@@ -164,7 +164,7 @@ func evalMod(s *Scratch, a, b bson.Value) (bson.Value, error) {
 		if nullish(a) || nullish(b) {
 			return bson.Null, nil
 		}
-		return a, mongoerr.New(16611, "$mod only supports numeric types, not %s and %s", typeName(a.Type), typeName(b.Type))
+		return a, mongoerr.New(16611, "$mod only supports numeric types, not %s and %s", bson.TypeName(a.Type), bson.TypeName(b.Type))
 	}
 	x, _ := bson.NumberOf(a)
 	y, _ := bson.NumberOf(b)
@@ -187,7 +187,7 @@ func numeric(name string, apply func(s *Scratch, v bson.Value) (bson.Value, erro
 			return bson.Null, nil
 		}
 		if !bson.IsNumber(v.Type) {
-			return v, mongoerr.New(28765, "%s only supports numeric types, not %s", name, typeName(v.Type))
+			return v, mongoerr.New(28765, "%s only supports numeric types, not %s", name, bson.TypeName(v.Type))
 		}
 		return apply(s, v)
 	})
@@ -218,7 +218,7 @@ func toPlaces(name string, apply func(n bson.Number, places int) (bson.Number, b
 			return bson.Null, nil
 		}
 		if !bson.IsNumber(v.Type) {
-			return v, mongoerr.New(51081, "%s only supports numeric types, not %s", name, typeName(v.Type))
+			return v, mongoerr.New(51081, "%s only supports numeric types, not %s", name, bson.TypeName(v.Type))
 		}
 		places := int64(0)
 		if len(args) == 2 {
@@ -271,10 +271,10 @@ func evalLog(s *Scratch, a, b bson.Value) (bson.Value, error) {
 		return bson.Null, nil
 	}
 	if !bson.IsNumber(a.Type) {
-		return a, mongoerr.New(28756, "$log's argument must be numeric, not %s", typeName(a.Type))
+		return a, mongoerr.New(28756, "$log's argument must be numeric, not %s", bson.TypeName(a.Type))
 	}
 	if !bson.IsNumber(b.Type) {
-		return a, mongoerr.New(28757, "$log's base must be numeric, not %s", typeName(b.Type))
+		return a, mongoerr.New(28757, "$log's base must be numeric, not %s", bson.TypeName(b.Type))
 	}
 	x, _ := bson.NumberOf(a)
 	base, _ := bson.NumberOf(b)
@@ -297,10 +297,10 @@ func evalPow(s *Scratch, a, b bson.Value) (bson.Value, error) {
 		return bson.Null, nil
 	}
 	if !bson.IsNumber(a.Type) {
-		return a, mongoerr.New(28762, "$pow's base must be numeric, not %s", typeName(a.Type))
+		return a, mongoerr.New(28762, "$pow's base must be numeric, not %s", bson.TypeName(a.Type))
 	}
 	if !bson.IsNumber(b.Type) {
-		return a, mongoerr.New(28763, "$pow's exponent must be numeric, not %s", typeName(b.Type))
+		return a, mongoerr.New(28763, "$pow's exponent must be numeric, not %s", bson.TypeName(b.Type))
 	}
 	base, _ := bson.NumberOf(a)
 	exp, _ := bson.NumberOf(b)

@@ -30,10 +30,10 @@ func evalArrayElemAt(_ *Scratch, a, i bson.Value) (bson.Value, error) {
 		return bson.Null, nil
 	}
 	if a.Type != bson.TypeArray {
-		return a, mongoerr.New(28689, "$arrayElemAt's first argument must be an array, but is %s", typeName(a.Type))
+		return a, mongoerr.New(28689, "$arrayElemAt's first argument must be an array, but is %s", bson.TypeName(a.Type))
 	}
 	if !bson.IsNumber(i.Type) {
-		return i, mongoerr.New(28690, "$arrayElemAt's second argument must be a numeric value, but is %s", typeName(i.Type))
+		return i, mongoerr.New(28690, "$arrayElemAt's second argument must be a numeric value, but is %s", bson.TypeName(i.Type))
 	}
 	at, ok := whole32(i)
 	if !ok {
@@ -49,7 +49,7 @@ func end(name string, at int) builder {
 			return bson.Null, nil
 		}
 		if v.Type != bson.TypeArray {
-			return v, mongoerr.New(28689, "%s's argument must be an array, but is %s", name, typeName(v.Type))
+			return v, mongoerr.New(28689, "%s's argument must be an array, but is %s", name, bson.TypeName(v.Type))
 		}
 		return elementAt(v.Data, at), nil
 	})
@@ -57,7 +57,7 @@ func end(name string, at int) builder {
 
 func evalSize(s *Scratch, v bson.Value) (bson.Value, error) {
 	if v.Type != bson.TypeArray {
-		return v, mongoerr.New(17124, "The argument to $size must be an array, but was of type: %s", typeName(v.Type))
+		return v, mongoerr.New(17124, "The argument to $size must be an array, but was of type: %s", bson.TypeName(v.Type))
 	}
 	return s.int32(int32(countElements(v.Data))), nil
 }
@@ -71,10 +71,10 @@ func evalSlice(s *Scratch, args []bson.Value) (bson.Value, error) {
 		return bson.Null, nil
 	}
 	if args[0].Type != bson.TypeArray {
-		return args[0], mongoerr.New(28724, "First argument to $slice must be an array, but is of type: %s", typeName(args[0].Type))
+		return args[0], mongoerr.New(28724, "First argument to $slice must be an array, but is of type: %s", bson.TypeName(args[0].Type))
 	}
 	if !bson.IsNumber(args[1].Type) {
-		return args[1], mongoerr.New(28725, "Second argument to $slice must be a numeric value, but is of type: %s", typeName(args[1].Type))
+		return args[1], mongoerr.New(28725, "Second argument to $slice must be a numeric value, but is of type: %s", bson.TypeName(args[1].Type))
 	}
 	n, ok := whole32(args[1])
 	if !ok {
@@ -109,7 +109,7 @@ func sliceCount(v bson.Value) (n int, null bool, err error) {
 		return 0, true, nil
 	}
 	if !bson.IsNumber(v.Type) {
-		return 0, false, mongoerr.New(28727, "Third argument to $slice must be numeric, but is of type: %s", typeName(v.Type))
+		return 0, false, mongoerr.New(28727, "Third argument to $slice must be numeric, but is of type: %s", bson.TypeName(v.Type))
 	}
 	n, ok := whole32(v)
 	if !ok {
@@ -129,7 +129,7 @@ func evalConcatArrays(s *Scratch, args []bson.Value) (bson.Value, error) {
 			return bson.Null, nil
 		}
 		if v.Type != bson.TypeArray {
-			return v, mongoerr.New(28664, "$concatArrays only supports arrays, not %s", typeName(v.Type))
+			return v, mongoerr.New(28664, "$concatArrays only supports arrays, not %s", bson.TypeName(v.Type))
 		}
 		s.pushElements(v.Data)
 	}
@@ -138,7 +138,7 @@ func evalConcatArrays(s *Scratch, args []bson.Value) (bson.Value, error) {
 
 func evalIn(_ *Scratch, v, array bson.Value) (bson.Value, error) {
 	if array.Type != bson.TypeArray {
-		return v, mongoerr.New(40081, "$in requires an array as a second argument, found: %s", typeName(array.Type))
+		return v, mongoerr.New(40081, "$in requires an array as a second argument, found: %s", bson.TypeName(array.Type))
 	}
 	it := bson.Elements(array.Data)
 	for it.Next() {
@@ -177,7 +177,7 @@ func evalIndexOfArray(s *Scratch, args []bson.Value) (bson.Value, error) {
 		return bson.Null, nil
 	}
 	if args[0].Type != bson.TypeArray {
-		return args[0], mongoerr.New(40090, "$indexOfArray requires an array as a first argument, found: %s", typeName(args[0].Type))
+		return args[0], mongoerr.New(40090, "$indexOfArray requires an array as a first argument, found: %s", bson.TypeName(args[0].Type))
 	}
 	from, to, err := searchRange("$indexOfArray", args[2:], countElements(args[0].Data))
 	if err != nil {
@@ -197,7 +197,7 @@ func evalReverseArray(s *Scratch, v bson.Value) (bson.Value, error) {
 		return bson.Null, nil
 	}
 	if v.Type != bson.TypeArray {
-		return v, mongoerr.New(34435, "The argument to $reverseArray must be an array, but was of type: %s", typeName(v.Type))
+		return v, mongoerr.New(34435, "The argument to $reverseArray must be an array, but was of type: %s", bson.TypeName(v.Type))
 	}
 	mark := len(s.stack)
 	s.pushElements(v.Data)
@@ -211,7 +211,7 @@ func evalRange(s *Scratch, args []bson.Value) (bson.Value, error) {
 	for i, v := range args {
 		what, article := []string{"starting", "ending", "step"}[i], []string{"a", "an", "a"}[i]
 		if !bson.IsNumber(v.Type) {
-			return v, mongoerr.New(mongoerr.Code(34443+2*i), "$range requires a numeric %s value, found value of type: %s", what, typeName(v.Type))
+			return v, mongoerr.New(mongoerr.Code(34443+2*i), "$range requires a numeric %s value, found value of type: %s", what, bson.TypeName(v.Type))
 		}
 		n, ok := whole32(v)
 		if !ok {
@@ -314,7 +314,7 @@ func (n *zipNode) eval(s *Scratch) (bson.Value, error) {
 }
 
 func buildZip(c *compiler, _ string, arg bson.Value) (node, error) {
-	args, err := params(arg, mongoerr.New(34460, "$zip only supports an object as an argument, found %s", typeName(arg.Type)), func(f string) error {
+	args, err := params(arg, mongoerr.New(34460, "$zip only supports an object as an argument, found %s", bson.TypeName(arg.Type)), func(f string) error {
 		return mongoerr.New(34464, "$zip found an unknown argument: %s", f)
 	}, "inputs", "defaults", "useLongestLength")
 	if err != nil {
@@ -327,7 +327,7 @@ func buildZip(c *compiler, _ string, arg bson.Value) (node, error) {
 			continue
 		}
 		if v.Type != bson.TypeArray {
-			return nil, mongoerr.New(mongoerr.Code(34461+i), "%s must be an array of expressions, found %s", p, typeName(v.Type))
+			return nil, mongoerr.New(mongoerr.Code(34461+i), "%s must be an array of expressions, found %s", p, bson.TypeName(v.Type))
 		}
 		of, err := c.compileAll(v.Data)
 		if err != nil {
@@ -337,7 +337,7 @@ func buildZip(c *compiler, _ string, arg bson.Value) (node, error) {
 	}
 	if v, ok := args["useLongestLength"]; ok {
 		if v.Type != bson.TypeBoolean {
-			return nil, mongoerr.New(34463, "useLongestLength must be a bool, found %s", typeName(v.Type))
+			return nil, mongoerr.New(34463, "useLongestLength must be a bool, found %s", bson.TypeName(v.Type))
 		}
 		n.longest = Truth(v)
 	}

@@ -65,7 +65,7 @@ func targetType(v bson.Value) (bson.Type, error) {
 		return 0, mongoerr.New(mongoerr.BadValue, "Unknown type name: %s", name)
 	}
 	if !bson.IsNumber(v.Type) {
-		return 0, mongoerr.New(mongoerr.FailedToParse, "$convert's 'to' argument must be a string or number, but is %s", typeName(v.Type))
+		return 0, mongoerr.New(mongoerr.FailedToParse, "$convert's 'to' argument must be a string or number, but is %s", bson.TypeName(v.Type))
 	}
 	i, ok := whole32(v)
 	if !ok {
@@ -78,7 +78,7 @@ func targetType(v bson.Value) (bson.Type, error) {
 }
 
 func buildConvert(c *compiler, _ string, arg bson.Value) (node, error) {
-	args, err := params(arg, mongoerr.New(mongoerr.FailedToParse, "$convert expects an object of named arguments but found: %s", typeName(arg.Type)), func(f string) error {
+	args, err := params(arg, mongoerr.New(mongoerr.FailedToParse, "$convert expects an object of named arguments but found: %s", bson.TypeName(arg.Type)), func(f string) error {
 		return mongoerr.New(mongoerr.FailedToParse, "$convert found an unknown argument: %s", f)
 	}, "input", "to", "onError", "onNull")
 	if err != nil {
@@ -120,7 +120,7 @@ func failed(format string, args ...any) error {
 
 // convert converts a value that is not null. What can't be converted is ConversionFailure (241).
 func (s *Scratch) convert(v bson.Value, to bson.Type) (bson.Value, error) {
-	if v.Type == to && (to == bson.TypeDouble || convertible[typeName(v.Type)] == to) {
+	if v.Type == to && (to == bson.TypeDouble || convertible[bson.TypeName(v.Type)] == to) {
 		return v, nil
 	}
 	if to == bson.TypeBoolean {
@@ -161,7 +161,7 @@ func (s *Scratch) convert(v bson.Value, to bson.Type) (bson.Value, error) {
 }
 
 func errUnsupported(v bson.Value, to bson.Type) error {
-	return failed("Unsupported conversion from %s to %s in $convert with no onError value", typeName(v.Type), bson.TypeName(to))
+	return failed("Unsupported conversion from %s to %s in $convert with no onError value", bson.TypeName(v.Type), bson.TypeName(to))
 }
 
 func (s *Scratch) convertNumber(v bson.Value, to bson.Type) (bson.Value, error) {
@@ -285,7 +285,9 @@ func timestampText(v bson.Value) string {
 	return fmt.Sprintf("Timestamp(%d, %d)", timestampSeconds(v), binary.LittleEndian.Uint32(v.Data))
 }
 
-func evalType(s *Scratch, v bson.Value) (bson.Value, error) { return s.text([]byte(typeName(v.Type))) }
+func evalType(s *Scratch, v bson.Value) (bson.Value, error) {
+	return s.text([]byte(bson.TypeName(v.Type)))
+}
 
 func evalIsNumber(_ *Scratch, v bson.Value) (bson.Value, error) {
 	return boolean(bson.IsNumber(v.Type)), nil

@@ -19,7 +19,7 @@ func millisOf(v bson.Value) (int64, error) {
 	case bson.TypeObjectID:
 		return int64(binary.BigEndian.Uint32(v.Data)) * 1000, nil
 	}
-	return 0, mongoerr.New(16006, "can't convert from BSON type %s to Date", typeName(v.Type))
+	return 0, mongoerr.New(16006, "can't convert from BSON type %s to Date", bson.TypeName(v.Type))
 }
 
 // timeIn returns an instant on the calendar of a zone.
@@ -120,7 +120,7 @@ func (n *dateToPartsNode) eval(s *Scratch) (bson.Value, error) {
 			return bson.Null, err
 		}
 		if iso.Type != bson.TypeBoolean {
-			return iso, mongoerr.New(40521, "iso8601 must evaluate to a bool, found %s", typeName(iso.Type))
+			return iso, mongoerr.New(40521, "iso8601 must evaluate to a bool, found %s", bson.TypeName(iso.Type))
 		}
 	}
 	if nullish(v) {
@@ -209,7 +209,7 @@ func (n *dateFromPartsNode) eval(s *Scratch) (bson.Value, error) {
 func datePartValue(name string, v bson.Value) (int64, error) {
 	i, ok := wholeNumber(v)
 	if !ok {
-		return 0, mongoerr.New(40515, "'%s' must evaluate to an integer, found %s with value %s", name, typeName(v.Type), show(v))
+		return 0, mongoerr.New(40515, "'%s' must evaluate to an integer, found %s with value %s", name, bson.TypeName(v.Type), show(v))
 	}
 	switch name {
 	case "second", "millisecond":

@@ -34,7 +34,7 @@ const dayMillis = 24 * 3600 * 1000
 
 func unitOf(operator string, v bson.Value) (unit, error) {
 	if v.Type != bson.TypeString {
-		return 0, mongoerr.New(5439013, "%s requires 'unit' to be a string, but got %s", operator, typeName(v.Type))
+		return 0, mongoerr.New(5439013, "%s requires 'unit' to be a string, but got %s", operator, bson.TypeName(v.Type))
 	}
 	name := textOf(v)
 	for i, n := range unitNames {
@@ -47,7 +47,7 @@ func unitOf(operator string, v bson.Value) (unit, error) {
 
 func weekdayOf(operator string, v bson.Value) (time.Weekday, error) {
 	if v.Type != bson.TypeString {
-		return 0, mongoerr.New(5439015, "%s requires 'startOfWeek' to be a string, but got %s", operator, typeName(v.Type))
+		return 0, mongoerr.New(5439015, "%s requires 'startOfWeek' to be a string, but got %s", operator, bson.TypeName(v.Type))
 	}
 	name := strings.ToLower(textOf(v))
 	for d := time.Sunday; d <= time.Saturday; d++ {
@@ -141,7 +141,7 @@ func dateMath(apply func(s *Scratch, a *dateArgs) (bson.Value, error), notObject
 func (a *dateArgs) millis(v bson.Value, what string) (int64, error) {
 	millis, err := millisOf(v)
 	if err != nil {
-		return 0, mongoerr.New(5166307, "%s requires '%s' to be a date, but got %s", a.operator, what, typeName(v.Type))
+		return 0, mongoerr.New(5166307, "%s requires '%s' to be a date, but got %s", a.operator, what, bson.TypeName(v.Type))
 	}
 	return millis, nil
 }
@@ -161,7 +161,7 @@ func evalDateTrunc(s *Scratch, a *dateArgs) (bson.Value, error) {
 	if a.bin.Type != 0 {
 		var ok bool
 		if bin, ok = wholeNumber(a.bin); !ok {
-			return a.bin, mongoerr.New(5439017, "$dateTrunc requires 'binSize' to be a 64-bit integer, but got value '%s' of type %s", show(a.bin), typeName(a.bin.Type))
+			return a.bin, mongoerr.New(5439017, "$dateTrunc requires 'binSize' to be a 64-bit integer, but got value '%s' of type %s", show(a.bin), bson.TypeName(a.bin.Type))
 		}
 		if bin <= 0 {
 			return a.bin, mongoerr.New(5439018, "$dateTrunc requires 'binSize' to be greater than 0, but got value %d", bin)

@@ -67,7 +67,7 @@ func (s *Scratch) dateFormat(n node, operator string, code mongoerr.Code, allowe
 		return "", true, err
 	}
 	if v.Type != bson.TypeString {
-		return "", false, mongoerr.New(code, "%s requires that 'format' be a string, found: %s with value %s", operator, typeName(v.Type), show(v))
+		return "", false, mongoerr.New(code, "%s requires that 'format' be a string, found: %s with value %s", operator, bson.TypeName(v.Type), show(v))
 	}
 	format = textOf(v)
 	for i := 0; i < len(format); i++ {
@@ -197,7 +197,7 @@ func (n *dateFromStringNode) eval(s *Scratch) (bson.Value, error) {
 
 func dateOfText(v bson.Value, format string, formatted bool, zone *time.Location) (int64, error) {
 	if v.Type != bson.TypeString {
-		return 0, failed("$dateFromString requires that 'dateString' be a string, found: %s with value %s", typeName(v.Type), show(v))
+		return 0, failed("$dateFromString requires that 'dateString' be a string, found: %s with value %s", bson.TypeName(v.Type), show(v))
 	}
 	if formatted {
 		return parseDateFormat(textOf(v), format, zone)
@@ -206,7 +206,7 @@ func dateOfText(v bson.Value, format string, formatted bool, zone *time.Location
 }
 
 func buildDateFromString(c *compiler, _ string, arg bson.Value) (node, error) {
-	args, err := params(arg, mongoerr.New(40540, "$dateFromString only supports an object as an argument, found: %s", typeName(arg.Type)), func(f string) error {
+	args, err := params(arg, mongoerr.New(40540, "$dateFromString only supports an object as an argument, found: %s", bson.TypeName(arg.Type)), func(f string) error {
 		return mongoerr.New(40541, "Unrecognized argument to $dateFromString: %s", f)
 	}, "format", "dateString", "timezone", "onNull", "onError")
 	if err != nil {

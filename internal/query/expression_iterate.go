@@ -20,7 +20,7 @@ func (n *mapNode) eval(s *Scratch) (bson.Value, error) {
 		return bson.Null, err
 	}
 	if v.Type != bson.TypeArray {
-		return v, mongoerr.New(16883, "input to $map must be an array not %s", typeName(v.Type))
+		return v, mongoerr.New(16883, "input to $map must be an array not %s", bson.TypeName(v.Type))
 	}
 	mark := len(s.stack)
 	it := bson.Elements(v.Data)
@@ -91,7 +91,7 @@ func (n *filterNode) eval(s *Scratch) (bson.Value, error) {
 		return bson.Null, err
 	}
 	if v.Type != bson.TypeArray {
-		return v, mongoerr.New(28651, "input to $filter must be an array not %s", typeName(v.Type))
+		return v, mongoerr.New(28651, "input to $filter must be an array not %s", bson.TypeName(v.Type))
 	}
 	limit := -1
 	if n.limit != nil {
@@ -181,7 +181,7 @@ func (n *reduceNode) eval(s *Scratch) (bson.Value, error) {
 }
 
 func buildReduce(c *compiler, _ string, arg bson.Value) (node, error) {
-	args, err := params(arg, mongoerr.New(40075, "$reduce requires an object as an argument, found: %s", typeName(arg.Type)), func(f string) error {
+	args, err := params(arg, mongoerr.New(40075, "$reduce requires an object as an argument, found: %s", bson.TypeName(arg.Type)), func(f string) error {
 		return mongoerr.New(40076, "$reduce found an unknown argument: %s", f)
 	}, "input", "initialValue", "in")
 	if err != nil {
@@ -224,7 +224,7 @@ func (n *sortArrayNode) eval(s *Scratch) (bson.Value, error) {
 		return bson.Null, err
 	}
 	if v.Type != bson.TypeArray {
-		return v, mongoerr.New(2942504, "The input argument to $sortArray must be an array, but was of type: %s", typeName(v.Type))
+		return v, mongoerr.New(2942504, "The input argument to $sortArray must be an array, but was of type: %s", bson.TypeName(v.Type))
 	}
 	mark := len(s.stack)
 	s.pushElements(v.Data)
@@ -270,7 +270,7 @@ func sortByKeys(values []bson.Value, by *Sort) error {
 }
 
 func buildSortArray(c *compiler, _ string, arg bson.Value) (node, error) {
-	args, err := params(arg, mongoerr.New(2942500, "$sortArray requires an object as an argument, found: %s", typeName(arg.Type)), func(f string) error {
+	args, err := params(arg, mongoerr.New(2942500, "$sortArray requires an object as an argument, found: %s", bson.TypeName(arg.Type)), func(f string) error {
 		return mongoerr.New(2942501, "$sortArray found an unknown argument: %s", f)
 	}, "input", "sortBy")
 	if err != nil {

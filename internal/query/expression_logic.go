@@ -146,7 +146,7 @@ func buildCond(c *compiler, name string, arg bson.Value) (node, error) {
 }
 
 func buildSwitch(c *compiler, _ string, arg bson.Value) (node, error) {
-	args, err := params(arg, mongoerr.New(40060, "$switch requires an object as an argument, found: %s", typeName(arg.Type)), func(f string) error {
+	args, err := params(arg, mongoerr.New(40060, "$switch requires an object as an argument, found: %s", bson.TypeName(arg.Type)), func(f string) error {
 		return mongoerr.New(40067, "$switch found an unknown argument: %s", f)
 	}, "branches", "default")
 	if err != nil {
@@ -155,7 +155,7 @@ func buildSwitch(c *compiler, _ string, arg bson.Value) (node, error) {
 	n := &branchNode{}
 	if branches, ok := args["branches"]; ok {
 		if branches.Type != bson.TypeArray {
-			return nil, mongoerr.New(40061, "$switch expected an array for 'branches', found: %s", typeName(branches.Type))
+			return nil, mongoerr.New(40061, "$switch expected an array for 'branches', found: %s", bson.TypeName(branches.Type))
 		}
 		it := bson.Elements(branches.Data)
 		for it.Next() {
@@ -174,7 +174,7 @@ func buildSwitch(c *compiler, _ string, arg bson.Value) (node, error) {
 }
 
 func (c *compiler) branch(n *branchNode, v bson.Value) error {
-	args, err := params(v, mongoerr.New(40062, "$switch expected each branch to be an object, found: %s", typeName(v.Type)), func(f string) error {
+	args, err := params(v, mongoerr.New(40062, "$switch expected each branch to be an object, found: %s", bson.TypeName(v.Type)), func(f string) error {
 		return mongoerr.New(40063, "$switch found an unknown argument to a branch: %s", f)
 	}, "case", "then")
 	if err != nil {

@@ -60,7 +60,7 @@ func evalObjectToArray(s *Scratch, v bson.Value) (bson.Value, error) {
 		return bson.Null, nil
 	}
 	if v.Type != bson.TypeDocument {
-		return v, mongoerr.New(40390, "$objectToArray requires a document input, found: %s", typeName(v.Type))
+		return v, mongoerr.New(40390, "$objectToArray requires a document input, found: %s", bson.TypeName(v.Type))
 	}
 	mark := len(s.stack)
 	it := bson.Elements(v.Data)
@@ -83,7 +83,7 @@ func evalArrayToObject(s *Scratch, v bson.Value) (bson.Value, error) {
 		return bson.Null, nil
 	}
 	if v.Type != bson.TypeArray {
-		return v, mongoerr.New(40386, "$arrayToObject requires an array input, found: %s", typeName(v.Type))
+		return v, mongoerr.New(40386, "$arrayToObject requires an array input, found: %s", bson.TypeName(v.Type))
 	}
 	var out fieldSet
 	var first bson.Type
@@ -101,7 +101,7 @@ func evalArrayToObject(s *Scratch, v bson.Value) (bson.Value, error) {
 		case bson.TypeDocument:
 			key, value, err = pairOfDocument(e)
 		default:
-			err = mongoerr.New(40398, "Unrecognised input type format for $arrayToObject: %s", typeName(e.Type))
+			err = mongoerr.New(40398, "Unrecognised input type format for $arrayToObject: %s", bson.TypeName(e.Type))
 		}
 		if err != nil {
 			return v, err
@@ -117,21 +117,21 @@ func evalArrayToObject(s *Scratch, v bson.Value) (bson.Value, error) {
 
 func pairOfArray(e bson.Value) (key, value bson.Value, err error) {
 	if e.Type != bson.TypeArray {
-		return key, value, mongoerr.New(40396, "$arrayToObject requires a consistent input format. Elements must all be arrays or all be objects. Array was detected, now found: %s", typeName(e.Type))
+		return key, value, mongoerr.New(40396, "$arrayToObject requires a consistent input format. Elements must all be arrays or all be objects. Array was detected, now found: %s", bson.TypeName(e.Type))
 	}
 	if n := countElements(e.Data); n != 2 {
 		return key, value, mongoerr.New(40397, "$arrayToObject requires an array of size 2 arrays, found array of size: %d", n)
 	}
 	key, value = elementAt(e.Data, 0), elementAt(e.Data, 1)
 	if key.Type != bson.TypeString {
-		return key, value, mongoerr.New(40395, "$arrayToObject requires an array of key-value pairs, where the key must be of type string. Found key type: %s", typeName(key.Type))
+		return key, value, mongoerr.New(40395, "$arrayToObject requires an array of key-value pairs, where the key must be of type string. Found key type: %s", bson.TypeName(key.Type))
 	}
 	return key, value, nil
 }
 
 func pairOfDocument(e bson.Value) (key, value bson.Value, err error) {
 	if e.Type != bson.TypeDocument {
-		return key, value, mongoerr.New(40391, "$arrayToObject requires a consistent input format. Elements must all be arrays or all be objects. Object was detected, now found: %s", typeName(e.Type))
+		return key, value, mongoerr.New(40391, "$arrayToObject requires a consistent input format. Elements must all be arrays or all be objects. Object was detected, now found: %s", bson.TypeName(e.Type))
 	}
 	if n := countElements(e.Data); n != 2 {
 		return key, value, mongoerr.New(40392, "$arrayToObject requires an object keys of 'k' and 'v'. Found incorrect number of keys:%d", n)
@@ -142,7 +142,7 @@ func pairOfDocument(e bson.Value) (key, value bson.Value, err error) {
 		return key, value, mongoerr.New(40393, "$arrayToObject requires an object with keys 'k' and 'v'. Missing either or both keys from: %s", show(e))
 	}
 	if key.Type != bson.TypeString {
-		return key, value, mongoerr.New(40394, "$arrayToObject requires an object with keys 'k' and 'v', where the value of 'k' must be of type string. Found type: %s", typeName(key.Type))
+		return key, value, mongoerr.New(40394, "$arrayToObject requires an object with keys 'k' and 'v', where the value of 'k' must be of type string. Found type: %s", bson.TypeName(key.Type))
 	}
 	return key, value, nil
 }
@@ -206,7 +206,7 @@ func (c *compiler) fieldName(operator string, args map[string]bson.Value, missin
 		return "", mongoerr.New(missing+4, "%s requires 'field' to evaluate to a constant, got a non-constant argument", operator)
 	}
 	if k.value.Type != bson.TypeString {
-		return "", mongoerr.New(missing+5, "%s requires 'field' to evaluate to type String, found: %s", operator, typeName(k.value.Type))
+		return "", mongoerr.New(missing+5, "%s requires 'field' to evaluate to type String, found: %s", operator, bson.TypeName(k.value.Type))
 	}
 	name := textOf(k.value)
 	if strings.IndexByte(name, 0) >= 0 {

@@ -92,9 +92,9 @@ func arithmeticOperator(name string) builder {
 	case "$avg":
 		return nary(0, unbounded, evalAvg)
 	case "$min":
-		return nary(0, unbounded, extreme(1))
+		return nary(0, unbounded, extremum(1))
 	case "$max":
-		return nary(0, unbounded, extreme(-1))
+		return nary(0, unbounded, extremum(-1))
 	case "$stdDevPop":
 		return nary(0, unbounded, deviationOf(false))
 	case "$stdDevSamp":

@@ -82,7 +82,7 @@ func (n *regexNode) compiled(s *Scratch) (*regexp.Regexp, error) {
 
 func buildRegex(null bson.Value, result func(n *regexNode, s *Scratch, re *regexp.Regexp, text []byte) (bson.Value, error)) builder {
 	return func(c *compiler, name string, arg bson.Value) (node, error) {
-		args, err := params(arg, mongoerr.New(51103, "%s expects an object of named arguments but found: %s", name, typeName(arg.Type)), func(f string) error {
+		args, err := params(arg, mongoerr.New(51103, "%s expects an object of named arguments but found: %s", name, bson.TypeName(arg.Type)), func(f string) error {
 			return mongoerr.New(31024, "%s found an unknown argument: %s", name, f)
 		}, "input", "regex", "options")
 		if err != nil {

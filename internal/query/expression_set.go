@@ -33,7 +33,7 @@ func evalSetUnion(s *Scratch, args []bson.Value) (bson.Value, error) {
 			return bson.Null, nil
 		}
 		if v.Type != bson.TypeArray {
-			return v, mongoerr.New(17043, "All operands of $setUnion must be arrays. One argument is of type: %s", typeName(v.Type))
+			return v, mongoerr.New(17043, "All operands of $setUnion must be arrays. One argument is of type: %s", bson.TypeName(v.Type))
 		}
 		s.pushElements(v.Data)
 	}
@@ -47,7 +47,7 @@ func evalSetIntersection(s *Scratch, args []bson.Value) (bson.Value, error) {
 			return bson.Null, nil
 		}
 		if v.Type != bson.TypeArray {
-			return v, mongoerr.New(17047, "All operands of $setIntersection must be arrays. One argument is of type: %s", typeName(v.Type))
+			return v, mongoerr.New(17047, "All operands of $setIntersection must be arrays. One argument is of type: %s", bson.TypeName(v.Type))
 		}
 		set := s.pushSet(v.Data)
 		if i == 0 {
@@ -65,7 +65,7 @@ func evalSetDifference(s *Scratch, args []bson.Value) (bson.Value, error) {
 	}
 	for i, v := range args {
 		if v.Type != bson.TypeArray {
-			return v, mongoerr.New(mongoerr.Code(17048+i), "both operands of $setDifference must be arrays. %s argument is of type: %s", []string{"First", "Second"}[i], typeName(v.Type))
+			return v, mongoerr.New(mongoerr.Code(17048+i), "both operands of $setDifference must be arrays. %s argument is of type: %s", []string{"First", "Second"}[i], bson.TypeName(v.Type))
 		}
 	}
 	seen := s.pushSet(args[1].Data)
@@ -87,7 +87,7 @@ func evalSetEquals(s *Scratch, args []bson.Value) (bson.Value, error) {
 	var first []bson.Value
 	for i, v := range args {
 		if v.Type != bson.TypeArray {
-			return v, mongoerr.New(17044, "All operands of $setEquals must be arrays. One argument is of type: %s", typeName(v.Type))
+			return v, mongoerr.New(17044, "All operands of $setEquals must be arrays. One argument is of type: %s", bson.TypeName(v.Type))
 		}
 		set := s.pushSet(v.Data)
 		if i == 0 {
@@ -113,7 +113,7 @@ func buildSetEquals(c *compiler, name string, arg bson.Value) (node, error) {
 func evalSetIsSubset(s *Scratch, args []bson.Value) (bson.Value, error) {
 	for i, v := range args {
 		if v.Type != bson.TypeArray {
-			return v, mongoerr.New([]mongoerr.Code{17046, 17042}[i], "both operands of $setIsSubset must be arrays. %s argument is of type: %s", []string{"First", "Second"}[i], typeName(v.Type))
+			return v, mongoerr.New([]mongoerr.Code{17046, 17042}[i], "both operands of $setIsSubset must be arrays. %s argument is of type: %s", []string{"First", "Second"}[i], bson.TypeName(v.Type))
 		}
 	}
 	all := s.pushSet(args[1].Data)
@@ -130,7 +130,7 @@ func evalSetIsSubset(s *Scratch, args []bson.Value) (bson.Value, error) {
 func elementsTrue(name string, code mongoerr.Code, want bool) builder {
 	return unary(func(_ *Scratch, v bson.Value) (bson.Value, error) {
 		if v.Type != bson.TypeArray {
-			return v, mongoerr.New(code, "%s's argument must be an array, but is %s", name, typeName(v.Type))
+			return v, mongoerr.New(code, "%s's argument must be an array, but is %s", name, bson.TypeName(v.Type))
 		}
 		it := bson.Elements(v.Data)
 		for it.Next() {

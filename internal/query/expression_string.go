@@ -16,7 +16,7 @@ func evalConcat(s *Scratch, args []bson.Value) (bson.Value, error) {
 			return bson.Null, nil
 		}
 		if v.Type != bson.TypeString {
-			return v, mongoerr.New(16702, "$concat only supports strings, not %s", typeName(v.Type))
+			return v, mongoerr.New(16702, "$concat only supports strings, not %s", bson.TypeName(v.Type))
 		}
 		size += len(v.Data) - 5
 	}
@@ -48,7 +48,7 @@ func asText(v bson.Value) ([]byte, error) {
 	case bson.TypeNull, bson.TypeUndefined, 0:
 		return nil, nil
 	}
-	return nil, mongoerr.New(16007, "can't convert from BSON type %s to String", typeName(v.Type))
+	return nil, mongoerr.New(16007, "can't convert from BSON type %s to String", bson.TypeName(v.Type))
 }
 
 // changeCase is $toLower and $toUpper: of ASCII letters only, as in MongoDB.
@@ -102,10 +102,10 @@ func evalSubstrBytes(s *Scratch, args []bson.Value) (bson.Value, error) {
 		return args[0], err
 	}
 	if !bson.IsNumber(args[1].Type) {
-		return args[1], mongoerr.New(16034, "$substrBytes:  starting index must be a numeric type (is BSON type %s)", typeName(args[1].Type))
+		return args[1], mongoerr.New(16034, "$substrBytes:  starting index must be a numeric type (is BSON type %s)", bson.TypeName(args[1].Type))
 	}
 	if !bson.IsNumber(args[2].Type) {
-		return args[2], mongoerr.New(16035, "$substrBytes:  length must be a numeric type (is BSON type %s)", typeName(args[2].Type))
+		return args[2], mongoerr.New(16035, "$substrBytes:  length must be a numeric type (is BSON type %s)", bson.TypeName(args[2].Type))
 	}
 	from, length := truncated(args[1]), truncated(args[2])
 	if from < 0 {
@@ -168,7 +168,7 @@ func evalSubstrCP(s *Scratch, args []bson.Value) (bson.Value, error) {
 // substrCPIndex reads an index; code is that of a wrong type, code+1 that of a value out of range.
 func substrCPIndex(what string, v bson.Value, code mongoerr.Code) (int, error) {
 	if !bson.IsNumber(v.Type) {
-		return 0, mongoerr.New(code, "$substrCP: %s must be a numeric type (is BSON type %s)", what, typeName(v.Type))
+		return 0, mongoerr.New(code, "$substrCP: %s must be a numeric type (is BSON type %s)", what, bson.TypeName(v.Type))
 	}
 	i, ok := whole32(v)
 	if !ok {
@@ -191,7 +191,7 @@ func skipRunes(b []byte, n int) int {
 func length(name string, code mongoerr.Code, count func([]byte) int) builder {
 	return unary(func(s *Scratch, v bson.Value) (bson.Value, error) {
 		if v.Type != bson.TypeString {
-			return v, mongoerr.New(code, "%s requires a string argument, found: %s", name, typeName(v.Type))
+			return v, mongoerr.New(code, "%s requires a string argument, found: %s", name, bson.TypeName(v.Type))
 		}
 		return s.int32(int32(count(bytesOf(v)))), nil
 	})
@@ -203,7 +203,7 @@ func evalSplit(s *Scratch, a, b bson.Value) (bson.Value, error) {
 	}
 	for i, v := range []bson.Value{a, b} {
 		if v.Type != bson.TypeString {
-			return v, mongoerr.New(mongoerr.Code(40085+i), "$split requires an expression that evaluates to a string as a %s argument, found: %s", ordinals[i], typeName(v.Type))
+			return v, mongoerr.New(mongoerr.Code(40085+i), "$split requires an expression that evaluates to a string as a %s argument, found: %s", ordinals[i], bson.TypeName(v.Type))
 		}
 	}
 	text, sep := bytesOf(a), bytesOf(b)
@@ -235,7 +235,7 @@ func indexOf(name string, code mongoerr.Code, characters bool) builder {
 		}
 		for i, v := range args[:2] {
 			if v.Type != bson.TypeString {
-				return v, mongoerr.New(code+mongoerr.Code(i), "%s requires a string as the %s argument, found: %s", name, ordinals[i], typeName(v.Type))
+				return v, mongoerr.New(code+mongoerr.Code(i), "%s requires a string as the %s argument, found: %s", name, ordinals[i], bson.TypeName(v.Type))
 			}
 		}
 		text, token := bytesOf(args[0]), bytesOf(args[1])
@@ -278,7 +278,7 @@ func searchRange(name string, args []bson.Value, size int) (from, to int, err er
 		what := []string{"starting index", "ending index"}[i]
 		n, ok := whole32(v)
 		if !ok {
-			return 0, 0, mongoerr.New(40096, "%s requires an integral %s, found a value of type: %s, with value: %s", name, what, typeName(v.Type), show(v))
+			return 0, 0, mongoerr.New(40096, "%s requires an integral %s, found a value of type: %s, with value: %s", name, what, bson.TypeName(v.Type), show(v))
 		}
 		if n < 0 {
 			return 0, 0, mongoerr.New(40097, "%s requires a nonnegative %s, found: %d", name, what, n)
@@ -310,7 +310,7 @@ func (n *trimNode) eval(s *Scratch) (bson.Value, error) {
 		return bson.Null, err
 	}
 	if v.Type != bson.TypeString {
-		return v, mongoerr.New(50699, "%s requires its input to be a string, got %s (of type %s) instead.", n.name, show(v), typeName(v.Type))
+		return v, mongoerr.New(50699, "%s requires its input to be a string, got %s (of type %s) instead.", n.name, show(v), bson.TypeName(v.Type))
 	}
 	chars := trimmedByDefault
 	if n.chars != nil {
@@ -319,7 +319,7 @@ func (n *trimNode) eval(s *Scratch) (bson.Value, error) {
 			return bson.Null, err
 		}
 		if c.Type != bson.TypeString {
-			return c, mongoerr.New(50700, "%s requires 'chars' to be a string, got %s (of type %s) instead.", n.name, show(c), typeName(c.Type))
+			return c, mongoerr.New(50700, "%s requires 'chars' to be a string, got %s (of type %s) instead.", n.name, show(c), bson.TypeName(c.Type))
 		}
 		chars = textOf(c)
 	}
@@ -335,7 +335,7 @@ func (n *trimNode) eval(s *Scratch) (bson.Value, error) {
 
 func trim(left, right bool) builder {
 	return func(c *compiler, name string, arg bson.Value) (node, error) {
-		args, err := params(arg, mongoerr.New(50696, "%s only supports an object as an argument, found %s", name, typeName(arg.Type)), func(f string) error {
+		args, err := params(arg, mongoerr.New(50696, "%s only supports an object as an argument, found %s", name, bson.TypeName(arg.Type)), func(f string) error {
 			return mongoerr.New(50694, "%s found an unknown argument: %s", name, f)
 		}, "input", "chars")
 		if err != nil {
@@ -392,7 +392,7 @@ var replaceParams = [...]string{"input", "find", "replacement"}
 
 func replace(times int) builder {
 	return func(c *compiler, name string, arg bson.Value) (node, error) {
-		args, err := params(arg, mongoerr.New(51751, "%s requires an object as an argument, found: %s", name, typeName(arg.Type)), func(f string) error {
+		args, err := params(arg, mongoerr.New(51751, "%s requires an object as an argument, found: %s", name, bson.TypeName(arg.Type)), func(f string) error {
 			return mongoerr.New(51750, "%s found an unknown argument: %s", name, f)
 		}, replaceParams[:]...)
 		if err != nil {

@@ -64,7 +64,7 @@ func runExpressionLine(t *testing.T, doc bson.Document, line string) {
 		expected = value(t, want)
 	}
 	if got.Type != expected.Type || !bytes.Equal(got.Data, expected.Data) {
-		t.Errorf("%s: %s %s; want %s", source, typeName(got.Type), valueText(got), want)
+		t.Errorf("%s: %s %s; want %s", source, bson.TypeName(got.Type), valueText(got), want)
 	}
 }
 

@@ -40,8 +40,8 @@ func evalAvg(s *Scratch, args []bson.Value) (bson.Value, error) {
 	return t.mean(s, n), nil
 }
 
-// extreme is $min with sign 1 and $max with sign -1; null and missing don't count.
-func extreme(sign int) func(s *Scratch, args []bson.Value) (bson.Value, error) {
+// extremum is $min with sign 1 and $max with sign -1; null and missing don't count.
+func extremum(sign int) func(s *Scratch, args []bson.Value) (bson.Value, error) {
 	return func(s *Scratch, args []bson.Value) (bson.Value, error) {
 		best := bson.Null
 		for _, v := range s.operands(args) {
@@ -77,7 +77,7 @@ func evalMergeObjects(s *Scratch, args []bson.Value) (bson.Value, error) {
 // checkMergeable refuses what $mergeObjects can't merge; null merges nothing.
 func checkMergeable(v bson.Value) error {
 	if v.Type != bson.TypeDocument && !nullish(v) {
-		return mongoerr.New(40400, "$mergeObjects requires object inputs, but input %s is of type %s", show(v), typeName(v.Type))
+		return mongoerr.New(40400, "$mergeObjects requires object inputs, but input %s is of type %s", show(v), bson.TypeName(v.Type))
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func (s *Scratch) zone(n node) (zone *time.Location, null bool, err error) {
 		return nil, true, err
 	}
 	if v.Type != bson.TypeString {
-		return nil, false, mongoerr.New(40517, "timezone must evaluate to a string, found %s", typeName(v.Type))
+		return nil, false, mongoerr.New(40517, "timezone must evaluate to a string, found %s", bson.TypeName(v.Type))
 	}
 	zone, err = zoneNamed(textOf(v))
 	return zone, false, err
