@@ -62,10 +62,10 @@ func writeText(b *strings.Builder, v bson.Value) {
 		t, i := v.Timestamp()
 		fmt.Fprintf(b, "Timestamp(%d, %d)", t, i)
 	case bson.TypeRegex:
-		pattern, options := v.Regex()
+		pattern, options, _ := v.RegexOK()
 		b.WriteString("/" + pattern + "/" + options)
 	case bson.TypeBinary:
-		subtype, data := v.Binary()
+		subtype, data, _ := v.BinaryOK()
 		fmt.Fprintf(b, "BinData(%d, %X)", subtype, data)
 	default:
 		b.WriteString(bson.TypeName(v.Type))
