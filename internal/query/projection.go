@@ -1,6 +1,7 @@
 package query
 
 import (
+	"slices"
 	"sync"
 
 	"oxbow/internal/bson"
@@ -93,32 +94,62 @@ func (p *Projection) Fields() ([]string, bool) {
 	}
 	var fields []string
 	for _, c := range p.root.children {
-		switch {
-		case c.kind == elemMatch:
-		case c.computed:
-			return nil, false
-		case c.kind == exclude:
+		if c.kind == exclude {
 			continue
 		}
-		fields = append(fields, c.name)
+		if c.kind != compute {
+			fields = append(fields, c.name)
+		}
+		var some bool
+		if fields, some = c.appendReads(fields); !some {
+			return nil, false
+		}
+	}
+	slices.Sort(fields)
+	return slices.Compact(fields), true
+}
+
+// appendReads appends the top-level fields that expressions at n and below it read; false when that is all of them.
+func (n *projectionNode) appendReads(fields []string) ([]string, bool) {
+	if n.kind == compute {
+		reads, some := n.expression.Fields()
+		return append(fields, reads...), some
+	}
+	for _, c := range n.children {
+		var some bool
+		if fields, some = c.appendReads(fields); !some {
+			return nil, false
+		}
 	}
 	return fields, true
 }
 
-// touches reports whether the projection can change the value at path.
-func (p *Projection) touches(path bson.Path) bool {
-	n := p.root
-	for _, part := range path.Parts() {
+// touches reports whether the projection can change the value at path; see Update.Touches.
+func (p *Projection) touches(path bson.Path) (touches bool, v bson.Value, constant bool) {
+	n, parts := p.root, path.Parts()
+	for at, part := range parts {
 		i := n.child([]byte(part))
 		if i < 0 {
-			return p.mode == inclusion
+			return p.mode == inclusion, v, p.mode == inclusion && len(parts) == 1
 		}
 		n = n.children[i]
-		if n.kind != branch {
-			return n.kind != include || n.positional
+		switch n.kind {
+		case branch:
+		case include:
+			return n.positional, v, false
+		case exclude:
+			return true, v, at == 0
+		case compute:
+			// Below the top an array on the way takes the value into each of its elements.
+			if v, constant = n.expression.Constant(); constant && at == 0 {
+				v, constant = constantAt(v, parts[1:])
+			}
+			return true, v, constant && at == 0
+		default:
+			return true, v, false
 		}
 	}
-	return true
+	return true, v, false
 }
 
 // projector is one application of a projection to a document.

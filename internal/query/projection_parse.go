@@ -100,7 +100,7 @@ func (p *projectionParser) field(path string, v bson.Value) error {
 		}
 		return p.object(path, v)
 	case v.Type == bson.TypeBoolean || bson.IsNumber(v.Type):
-		if !isTrue(v) {
+		if !Truth(v) {
 			return p.exclude(path)
 		}
 		if positional {
@@ -111,14 +111,6 @@ func (p *projectionParser) field(path string, v bson.Value) error {
 		return mongoerr.New(mongoerr.PositionalLiteral, "positional projection cannot be used with a literal")
 	}
 	return p.computed(path, v, mongoerr.New(mongoerr.ProjectionExclusionLiteral, "Cannot use an expression %s in an exclusion projection", elementText(path, v)))
-}
-
-// isTrue reports whether a number or boolean includes a field.
-func isTrue(v bson.Value) bool {
-	if n, ok := bson.NumberOf(v); ok {
-		return !n.IsZero()
-	}
-	return len(v.Data) == 1 && v.Data[0] != 0
 }
 
 // hasPositional reports whether a path holds the positional operator.

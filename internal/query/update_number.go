@@ -81,13 +81,13 @@ func numberText(n bson.Number) string {
 	return "(NumberDecimal)" + n.String()
 }
 
-// extreme is $min and $max: sign is -1 for $min.
-type extreme struct {
+// minMax is $min and $max: sign is -1 for $min.
+type minMax struct {
 	setField
 	sign int
 }
 
-func (o extreme) change(_ *applier, dst []byte, old bson.Value) ([]byte, bson.Type, outcome, error) {
+func (o minMax) change(_ *applier, dst []byte, old bson.Value) ([]byte, bson.Type, outcome, error) {
 	if bson.Compare(o.value, old) != o.sign {
 		return dst, old.Type, kept, nil
 	}

@@ -68,12 +68,16 @@ func constantAt(v bson.Value, rest []string) (bson.Value, bool) {
 	return v, true
 }
 
-// touches is Touches for a pipeline. Its stages are not followed: only a path that none of them can reach is untouched.
-func (p updatePipeline) touches(path bson.Path) (bool, bson.Value, bool) {
+// touches is Touches for a pipeline: what its last stage that can change the value leaves there.
+func (p updatePipeline) touches(path bson.Path) (touches bool, v bson.Value, constant bool) {
 	for _, stage := range p {
-		if stage.projection == nil || stage.projection.touches(path) {
-			return true, bson.Value{}, false
+		if stage.projection == nil {
+			touches, v, constant = true, bson.Value{}, false
+			continue
+		}
+		if changes, w, known := stage.projection.touches(path); changes {
+			touches, v, constant = true, w, known
 		}
 	}
-	return false, bson.Value{}, false
+	return touches, v, constant
 }
