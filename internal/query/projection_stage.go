@@ -53,7 +53,12 @@ func addedFields(root *projectionNode, prefix string, spec []byte, env Env) erro
 		if err != nil {
 			return err
 		}
-		if err := root.insert(path, &projectionNode{kind: compute, expression: expression}); err != nil {
+		err = root.insert(path, &projectionNode{kind: compute, expression: expression})
+		if mongoerr.Is(err, mongoerr.ProjectionPathCollision) || mongoerr.Is(err, mongoerr.ProjectionPrefixCollision) {
+			return mongoerr.New(mongoerr.AddFieldsCollision, "specification contains two conflicting paths. "+
+				"Cannot specify '%s' beside a path that it equals, holds or lies in", path)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package query
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"oxbow/internal/bson"
@@ -58,7 +59,10 @@ func TestProjectionFields(t *testing.T) {
 		want string
 		some bool
 	}{
-		{`{"a": 1, "b.c": 1}`, "a b _id", true},
+		{`{"a": 1, "b.c": 1}`, "_id a b", true},
+		{`{"a": 1, "s": {"$add": ["$b.c", "$d"]}, "_id": 0}`, "a b d", true},
+		{`{"t.u": "$v", "_id": 0}`, "t v", true},
+		{`{"a": 1, "s": "$$ROOT"}`, "", false},
 		{`{"a": 1, "_id": 0}`, "a", true},
 		{`{"a": 0}`, "", false},
 		{`{}`, "", false},
@@ -68,21 +72,32 @@ func TestProjectionFields(t *testing.T) {
 			t.Fatal(err)
 		}
 		fields, some := p.Fields()
-		if got := joinWords(fields); got != c.want || some != c.some {
+		if got := strings.Join(fields, " "); got != c.want || some != c.some {
 			t.Errorf("%s: %q, %v", c.spec, got, some)
 		}
 	}
 }
 
-func joinWords(words []string) string {
-	text := ""
-	for i, w := range words {
-		if i > 0 {
-			text += " "
-		}
-		text += w
+// TestStageProjectionTable applies the projections of aggregation stages; a case names its stage.
+func TestStageProjectionTable(t *testing.T) {
+	for _, c := range readTable(t, "projection_stage.txt") {
+		t.Run(c.title, func(t *testing.T) {
+			spec := value(t, c.fields["spec"])
+			var p *Projection
+			var err error
+			switch stage := c.fields["stage"]; stage {
+			case "$project":
+				p, err = parseStageProjection(spec.Data, testEnv)
+			case "$addFields":
+				p, err = parseAddFields(stage, spec.Data, testEnv)
+			case "$unset":
+				p, err = parseUnset(spec, testEnv)
+			default:
+				t.Fatalf("line %d: stage %q", c.line, stage)
+			}
+			runProjection(t, c, p, err)
+		})
 	}
-	return text
 }
 
 func BenchmarkInclusion(b *testing.B) {

@@ -14,7 +14,7 @@ var testEnv = Env{NowMillis: 1705136451250}
 // TestUpdateTable applies updates to documents. The fields of a case are update, doc, want; filters (arrayFilters), filter and index for the
 // positional $; "same" instead of want where nothing changes; or code and message.
 func TestUpdateTable(t *testing.T) {
-	for _, name := range []string{"update_field.txt", "update_array.txt", "update_path.txt", "update_positional.txt", "update_replace.txt"} {
+	for _, name := range []string{"update_field.txt", "update_array.txt", "update_path.txt", "update_positional.txt", "update_replace.txt", "update_pipeline.txt"} {
 		for _, c := range readTable(t, name) {
 			t.Run(name+"/"+c.title, func(t *testing.T) { runUpdate(t, c) })
 		}
