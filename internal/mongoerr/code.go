@@ -154,6 +154,10 @@ const (
 	IDLUnknownField               Code = 40415
 	Location51024                 Code = 51024
 	PositionalNoFilter            Code = 51050
+	RegexOptionsTwice             Code = 51074
+	OptionsAndRegexOptions        Code = 51075
+	RegexInvalid                  Code = 51091
+	RegexFlagInvalid              Code = 51108
 	PositionalNoMatch             Code = 51246
 	PositionalMismatch            Code = 51247
 	ProjectionEmptyObject         Code = 51270

@@ -8,22 +8,11 @@ type Env struct {
 	Let       bson.Document // the command's let variables, evaluated; nil for none
 }
 
-// Filter is a compiled query predicate. The zero Filter matches everything.
+// Filter is a compiled query predicate. The zero Filter matches everything. It keeps the bytes it was parsed from.
 type Filter struct {
 	root Node
 	raw  bson.Document
 }
-
-// ParseFilter compiles a filter document. Unknown operators are BadValue, operators that are not built are refused by
-// name, regular expressions that don't compile are error 51091.
-func ParseFilter(filter bson.Document, env Env) (*Filter, error) { panic("unbuilt") }
-
-// Match reports whether doc satisfies the filter. Only $expr can fail.
-func (f *Filter) Match(doc bson.Document) (bool, error) { panic("unbuilt") }
-
-// MatchAt is Match that also reports the index of the array element that the positional operator $ stands for: the element that
-// the last array-traversing predicate matched, or -1.
-func (f *Filter) MatchAt(doc bson.Document) (ok bool, index int, err error) { panic("unbuilt") }
 
 // Root returns the predicate's tree, for those who derive index bounds or routes from it.
 func (f *Filter) Root() Node { return f.root }
@@ -34,18 +23,16 @@ func (f *Filter) Raw() bson.Document { return f.raw }
 // Node is one predicate of a filter. The concrete types are below; a type switch that meets one it does not know must
 // take it as "any document may match".
 type Node interface {
-	match(s *state, doc bson.Document) (bool, error)
-}
-
-// state is what one evaluation carries.
-type state struct {
-	index int // see MatchAt
+	// match applies the predicate to a document. index is the element that the positional $ stands for, or -1.
+	match(doc []byte) (ok bool, index int, err error)
+	// test applies it to one value, as an element of an array under $elemMatch; Type 0 is a missing value.
+	test(v bson.Value) (bool, error)
 }
 
 type (
 	// And matches when all of Of do; an And of nothing matches everything.
 	And struct{ Of []Node }
-	// Or matches when one of Of does.
+	// Or matches when one of Of does; an Or of nothing matches nothing.
 	Or struct{ Of []Node }
 	// Nor matches when none of Of does; $not of a field's predicates is a Nor of their And.
 	Nor struct{ Of []Node }
@@ -73,7 +60,8 @@ type (
 		Path  bson.Path
 		Types []bson.Type // "number" is spelt out as its four types
 	}
-	// Regex is {path: /pattern/}; Prefix is the literal text that every match starts with, "" if none is known.
+	// Regex is {path: /pattern/}; Prefix is the literal text that every match starts with, "" if none is known. ParseFilter
+	// makes it, or NewRegex.
 	Regex struct {
 		Path    bson.Path
 		Pattern string
@@ -100,11 +88,12 @@ type (
 	}
 	// Expr is {$expr: expression}.
 	Expr struct{ Expression *Expression }
-	// Bits is {path: {$bitsAllSet: …}} and its three relations.
+	// Bits is {path: {$bitsAllSet: …}} and its three relations. In numbers, bit 63 and all beyond it are the sign.
 	Bits struct {
 		Path bson.Path
-		Op   string // the operator's name
-		Mask []byte // little-endian bit mask
+		Op   string   // the operator's name
+		Mask []byte   // the bits asked for, little-endian
+		Far  []uint32 // further bits asked for, by position
 	}
 )
 
@@ -119,6 +108,3 @@ const (
 	Gt
 	Gte
 )
-
-// matcher is a compiled regular expression.
-type matcher interface{ MatchString(string) bool }

@@ -21,7 +21,7 @@ type tableCase struct {
 }
 
 // readTable reads the cases of a file under testdata.
-func readTable(t *testing.T, name string) []tableCase {
+func readTable(t testing.TB, name string) []tableCase {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", name))
 	if err != nil {

@@ -26,12 +26,13 @@ type Place struct {
 // field, TypeMismatch for an array on the hash field's path, BadValue for a value that is no time of the layout's unit and, where the
 // partition does not exist, for a time beyond ahead or one that keep has passed under Reject.
 func (t *Table) Place(doc bson.Document, now int64) (Place, error) {
-	slot := -1
+	p := Place{Partition: -1, Slot: -1, Start: MinTime, End: MaxTime}
 	if h := t.Layout.Hash; h != nil {
-		var err error
-		if slot, err = h.slotOf(doc); err != nil {
-			return Place{}, err
+		slot, err := h.slotOf(doc)
+		if err != nil {
+			return p, err
 		}
+		p.Slot = slot
 	}
 	var (
 		ms int64
@@ -40,33 +41,31 @@ func (t *Table) Place(doc bson.Document, now int64) (Place, error) {
 	if l := t.Layout.Time; l != nil {
 		var err error
 		if v, ms, err = l.instantOf(doc); err != nil {
-			return Place{}, err
+			return p, err
 		}
 	}
-	p := t.At(slot, ms)
+	t.find(&p, ms)
 	if p.Partition < 0 && t.Layout.Time != nil {
 		return p, t.Layout.Time.admit(p, v, ms, now)
 	}
 	return p, nil
 }
 
-// At returns the place of a slot (-1 without a hash layout) and an instant (of no meaning without a time layout).
-func (t *Table) At(slot int, ms int64) Place {
-	p := Place{Partition: -1, Slot: slot, Start: MinTime, End: MaxTime}
+// find completes a place whose slot is known, for an instant.
+func (t *Table) find(p *Place, ms int64) {
 	first := 0
 	if t.Layout.Time != nil {
 		first = t.firstEndingAfter(ms)
 		if first == len(t.Partitions) || t.Partitions[first].Start > ms {
 			p.Start, p.End = t.gap(first, ms)
-			return p
+			return
 		}
 	}
 	if first == len(t.Partitions) {
-		return p
+		return
 	}
 	p.Start, p.End = t.Partitions[first].Start, t.Partitions[first].End
-	p.Partition = t.slotIn(first, slot)
-	return p
+	p.Partition = t.slotIn(first, p.Slot)
 }
 
 // firstEndingAfter returns the index of the first partition whose end is after an instant, or their number.
