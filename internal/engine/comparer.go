@@ -29,7 +29,7 @@ func split(key []byte) int {
 		if len(key) <= partPrefixLen {
 			return len(key)
 		}
-		if part := binary.BigEndian.Uint16(key[tablePrefixLen:]); part == partDocuments || part == partCounters {
+		if part := binary.BigEndian.Uint16(key[tablePrefixLen:]); part == partDocuments || part >= partArrays {
 			return len(key)
 		}
 		return splitEntry(key)

@@ -22,6 +22,8 @@ type indexFlags struct {
 	// arrays has bit i set once some document has had an array along the path of field i. It is set before the first such entry
 	// becomes visible, so it must be read after the snapshot it is used with was taken.
 	arrays atomic.Uint32
+	// stored are those bits of arrays that are known to be in the log: until then each batch with such an entry brings the bit along.
+	stored atomic.Uint32
 	// dropped is set before the entries go; a reader that moves to a newer snapshot must look.
 	dropped atomic.Bool
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"oxbow/internal/bson"
 )
@@ -17,6 +18,7 @@ const (
 // The parts of a table. An index has a number of its own between these two, never given twice within the table.
 const (
 	partDocuments = 0x0000 // documents: … key of the _id
+	partArrays    = 0xfffe // which fields of which indexes have met arrays: … uint16 of index, byte of field
 	partCounters  = 0xffff // the table's counters: nothing follows
 )
 
@@ -26,7 +28,7 @@ const (
 	partPrefixLen   = tablePrefixLen + 2
 	sessionLen      = 16
 	retryPrefixLen  = 1 + sessionLen
-	maxIndexNumber  = partCounters - 1
+	maxIndexNumber  = partArrays - 1
 	maxIndexFields  = 32 // https://www.mongodb.com/docs/manual/reference/limits/
 	maxTableIndexes = 64 // the same page; _id_ is one of them
 )
@@ -94,6 +96,25 @@ func splitEntry(key []byte) int {
 // appendCounterKey appends the key of a table's counters.
 func appendCounterKey(dst []byte, table uint32) []byte {
 	return appendPartPrefix(dst, table, partCounters)
+}
+
+// appendArraysKey appends the key that says that a field of an index has met an array.
+func appendArraysKey(dst []byte, table uint32, number uint16, field int) []byte {
+	return append(binary.BigEndian.AppendUint16(appendPartPrefix(dst, table, partArrays), number), byte(field))
+}
+
+func readArraysKey(key []byte) (number uint16, field int, ok bool) {
+	if len(key) != partPrefixLen+3 || key[partPrefixLen+2] >= maxIndexFields {
+		return 0, 0, false
+	}
+	return binary.BigEndian.Uint16(key[partPrefixLen:]), int(key[partPrefixLen+2]), true
+}
+
+func readUint32(b []byte) (uint32, error) {
+	if len(b) != 4 {
+		return 0, fmt.Errorf("read number: %d bytes instead of 4", len(b))
+	}
+	return binary.BigEndian.Uint32(b), nil
 }
 
 func appendRegistryKey(dst []byte, table uint32) []byte {

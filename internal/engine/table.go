@@ -22,7 +22,13 @@ type Table struct {
 	id      uint32 // never used twice
 	uuid    [16]byte
 	name    atomic.Pointer[Name]
+	options bson.Document
 	version atomic.Pointer[version]
+
+	documentPrefix []byte
+	documentEnd    []byte
+	nextIndex      uint16 // under db.ddl
+	greatest       greatest
 
 	documents atomic.Int64 // the counters on disk, with every batch that is visible
 	bytes     atomic.Int64

@@ -1,0 +1,62 @@
+package engine
+
+import "sync"
+
+// reader is something that holds a snapshot for longer than one call: a cursor. Both methods may be called while its own goroutine uses it.
+type reader interface {
+	// table is what it reads.
+	table() *Table
+	// release closes its snapshot and iterators; its next use fails with err.
+	release(err error)
+	// age closes its snapshot if it is older than Options.SnapshotAge; its next use goes on from its last key on a new one. It is called about
+	// once a second.
+	age()
+}
+
+// readers are the open cursors of the store.
+type readers struct {
+	mu   sync.Mutex
+	open map[reader]struct{}
+}
+
+func (r *readers) init() { r.open = make(map[reader]struct{}) }
+
+// track registers a reader; after it, the reader must look once more whether its table is gone.
+func (db *DB) track(r reader) {
+	db.readers.mu.Lock()
+	defer db.readers.mu.Unlock()
+	db.readers.open[r] = struct{}{}
+}
+
+// untrack forgets a reader that is closed. It must not be called by release or age.
+func (db *DB) untrack(r reader) {
+	db.readers.mu.Lock()
+	defer db.readers.mu.Unlock()
+	delete(db.readers.open, r)
+}
+
+// release takes the snapshots of a table's readers away, or with nil of all.
+func (r *readers) release(t *Table, err error) {
+	for _, o := range r.list() {
+		if t == nil || o.table() == t {
+			o.release(err)
+		}
+	}
+}
+
+// age lets go of old snapshots.
+func (r *readers) age() {
+	for _, o := range r.list() {
+		o.age()
+	}
+}
+
+func (r *readers) list() []reader {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := make([]reader, 0, len(r.open))
+	for o := range r.open {
+		out = append(out, o)
+	}
+	return out
+}
