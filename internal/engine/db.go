@@ -176,16 +176,16 @@ func (db *DB) newSnapshot() (*pebble.Snapshot, error) {
 
 // Stats are figures of the whole store, in bytes; log and tables apart, since a drop frees tables only.
 type Stats struct {
-	LogBytes      int64 // write-ahead log
-	TableBytes    int64 // sorted tables on disk, obsolete ones not yet deleted included
-	ObsoleteBytes int64
-	MemTableBytes int64
-	CacheBytes    int64
-	CacheHits     int64
-	CacheMisses   int64
-	Compactions   int64
+	LogBytes       int64 // write-ahead log
+	TableBytes     int64 // sorted tables on disk, obsolete ones not yet deleted included
+	ObsoleteBytes  int64
+	MemTableBytes  int64
+	CacheBytes     int64
+	CacheHits      int64
+	CacheMisses    int64
+	Compactions    int64
 	CompactionDebt int64 // estimate of the bytes that compactions still have to rewrite
-	Snapshots     int64
+	Snapshots      int64
 }
 
 // Stats reads the store's figures; all zero once it is closed.
@@ -201,15 +201,15 @@ func (db *DB) Stats() Stats {
 		tables += m.Levels[i].TablesSize - int64(m.Levels[i].VirtualTablesSize)
 	}
 	return Stats{
-		LogBytes:      int64(m.WAL.PhysicalSize),
-		TableBytes:    tables + int64(m.Table.BackingTableSize) + obsolete,
-		ObsoleteBytes: obsolete,
-		MemTableBytes: int64(m.MemTable.Size + m.MemTable.ZombieSize),
-		CacheBytes:    m.BlockCache.Size,
-		CacheHits:     m.BlockCache.Hits,
-		CacheMisses:   m.BlockCache.Misses,
-		Compactions:   m.Compact.Count,
+		LogBytes:       int64(m.WAL.PhysicalSize),
+		TableBytes:     tables + int64(m.Table.BackingTableSize) + obsolete,
+		ObsoleteBytes:  obsolete,
+		MemTableBytes:  int64(m.MemTable.Size + m.MemTable.ZombieSize),
+		CacheBytes:     m.BlockCache.Size,
+		CacheHits:      m.BlockCache.Hits,
+		CacheMisses:    m.BlockCache.Misses,
+		Compactions:    m.Compact.Count,
 		CompactionDebt: int64(m.Compact.EstimatedDebt),
-		Snapshots:     int64(m.Snapshots.Count),
+		Snapshots:      int64(m.Snapshots.Count),
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
 	"oxbow/internal/bson"
 	"oxbow/internal/mongoerr"
 )
@@ -16,7 +18,8 @@ type entries struct {
 	splits []int  // where its fields' keys end
 	arrays uint32 // bit i: the path of field i met an array
 
-	sorted [][]byte // scratch of arrange
+	sorted  [][]byte // scratch of arrange
+	capture *capture // for valueOf
 }
 
 func (e *entries) reset() {
@@ -240,6 +243,11 @@ func (ix *index) emit(e *entries, fs []field, id []byte) {
 	e.splits = append(e.splits, len(e.buf))
 	e.buf = append(e.buf, id...)
 	e.ends = append(e.ends, len(e.buf))
+	if c := e.capture; c != nil && c.values == nil && bytes.Equal(e.fields(e.len()-1), c.fields) {
+		for i := range fs {
+			c.values = append(c.values, fs[i].v)
+		}
+	}
 }
 
 // isIndex reports whether a part of a path can name an array's element.
@@ -256,4 +264,30 @@ func isIndex(part string) bool {
 func arrayName(p bson.Path, rest []string) string {
 	parts := p.Parts()
 	return parts[len(parts)-len(rest)-1]
+}
+
+// valueOf returns the values, as a document of paths, of which doc's entry with the given fields is made: what a duplicate key's error shows.
+func (ix *index) valueOf(fields []byte, doc bson.Document) bson.Document {
+	c := capture{fields: fields}
+	e := entries{capture: &c}
+	var all [maxIndexFields]field
+	fs := all[:len(ix.Keys)]
+	for i := range fs {
+		fs[i] = follow(doc, ix.Keys[i].Path.Parts())
+	}
+	_ = ix.expand(&e, fs, nil) // it went well when the entry was made
+	var d []byte
+	for i, v := range c.values {
+		if v.Type == 0 {
+			v.Type = bson.TypeUndefined
+		}
+		d = bsoncore.AppendValueElement(d, ix.Keys[i].Path.String(), v)
+	}
+	return bsoncore.BuildDocument(nil, d)
+}
+
+// capture keeps the values of the entry with certain fields.
+type capture struct {
+	fields []byte
+	values []bson.Value
 }

@@ -34,7 +34,7 @@ func pebbleOptions(o Options, lock *pebble.Lock, h *health) *pebble.Options {
 		CompactionConcurrencyRange:  func() (int, int) { return 1, max(2, runtime.GOMAXPROCS(0)/2) },
 	}
 	for i := range p.TargetFileSizes {
-		p.TargetFileSizes[i] = min(8<<20<<i, 64<<20)
+		p.TargetFileSizes[i] = min(int64(8<<20)<<i, 64<<20)
 	}
 	for i := range p.Levels {
 		p.Levels[i] = pebble.LevelOptions{

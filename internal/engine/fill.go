@@ -1,0 +1,186 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"oxbow/internal/bson"
+	"oxbow/internal/mongoerr"
+)
+
+// fillDocuments is how many documents an index build latches and writes at a time.
+const fillDocuments = 256
+
+// fill writes the entries of all documents into indexes that writers maintain already. It goes through the table a few documents at a time: their
+// _ids are latched before they are read, so that an entry it writes is that of the document as it is; and documents that come in between
+// bring their own entries.
+func (t *Table) fill(ctx context.Context, fresh []*index) error {
+	f := filler{t: t, fresh: fresh}
+	from := t.documentPrefix
+	for from != nil {
+		if err := interrupted(ctx); err != nil {
+			return err
+		}
+		var err error
+		if from, err = f.step(from); err != nil {
+			return fmt.Errorf("build index: %w", err)
+		}
+	}
+	return nil
+}
+
+// filler is the memory of one build.
+type filler struct {
+	t     *Table
+	fresh []*index
+	keys  [][]byte
+	held  []latch
+	e     entries
+}
+
+// step does the documents from a key on and returns where to go on, or nil at the end.
+func (f *filler) step(from []byte) (next []byte, err error) {
+	if err := f.peek(from); err != nil || len(f.keys) == 0 {
+		return nil, err
+	}
+	f.held = f.held[:0]
+	for _, k := range f.keys {
+		f.held = append(f.held, idLatch(k))
+	}
+	held := f.t.db.latches.acquire(f.held)
+	defer f.t.db.latches.release(held)
+	if err := f.t.gone(); err != nil {
+		return nil, err
+	}
+	last := f.keys[len(f.keys)-1]
+	if err := f.write(last); err != nil {
+		return nil, err
+	}
+	return append(bytes.Clone(last), 0), nil
+}
+
+// peek reads the next keys.
+func (f *filler) peek(from []byte) error {
+	f.keys = f.keys[:0]
+	it, err := f.t.db.pebble.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: f.t.documentEnd})
+	if err != nil {
+		return fmt.Errorf("read keys: %w", err)
+	}
+	for it.First(); it.Valid() && len(f.keys) < fillDocuments; it.Next() {
+		f.keys = append(f.keys, bytes.Clone(it.Key()))
+	}
+	return errors.Join(it.Error(), it.Close())
+}
+
+// write reads the latched documents and commits their entries.
+func (f *filler) write(last []byte) error {
+	it, err := f.t.db.pebble.NewIter(&pebble.IterOptions{LowerBound: f.keys[0], UpperBound: f.t.documentEnd})
+	if err != nil {
+		return fmt.Errorf("read documents: %w", err)
+	}
+	b := f.t.db.pebble.NewBatch()
+	defer b.Close()
+	flags := newArrays(f.t)
+	for it.First(); it.Valid() && bytes.Compare(it.Key(), last) <= 0 && err == nil; it.Next() {
+		if _, latched := slices.BinarySearchFunc(f.keys, it.Key(), bytes.Compare); latched {
+			err = f.put(b, flags, it.Key(), it.Value())
+		}
+	}
+	if err := errors.Join(err, it.Error(), it.Close()); err != nil {
+		return err
+	}
+	if b.Empty() {
+		return nil
+	}
+	if err := f.t.db.commit(b); err != nil {
+		return err
+	}
+	flags.committed()
+	return nil
+}
+
+func (f *filler) put(b *pebble.Batch, flags *arrays, key []byte, doc bson.Document) error {
+	for _, ix := range f.fresh {
+		if err := ix.generate(&f.e, doc, idKey(key)); err != nil {
+			return err
+		}
+		if err := flags.met(b, ix, f.e.arrays); err != nil {
+			return err
+		}
+		for i := range f.e.len() {
+			if err := b.Set(f.e.key(i), nil, nil); err != nil {
+				return fmt.Errorf("write entry: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// checkUnique looks for two entries of an index with the same fields; new ones are refused by writers meanwhile.
+func (t *Table) checkUnique(ctx context.Context, ix *index) error {
+	it, err := t.db.pebble.NewIter(&pebble.IterOptions{LowerBound: ix.prefix, UpperBound: ix.end})
+	if err != nil {
+		return fmt.Errorf("check index %s: %w", ix.Name, err)
+	}
+	var fields []byte
+	n := 0
+	for it.First(); it.Valid() && err == nil; it.Next() {
+		key := it.Key()
+		at := splitEntry(key)
+		if fields != nil && bytes.Equal(fields, key[:at]) {
+			err = t.duplicateAt(ix, key, at)
+		}
+		fields = append(fields[:0], key[:at]...)
+		if n++; n%fillDocuments == 0 && err == nil {
+			err = interrupted(ctx)
+		}
+	}
+	return errors.Join(err, it.Error(), it.Close())
+}
+
+// duplicateAt is the error for an entry whose fields another entry has too.
+func (t *Table) duplicateAt(ix *index, key []byte, at int) error {
+	documentKey := append(bytes.Clone(t.documentPrefix), key[at:]...)
+	doc, closer, err := t.db.pebble.Get(documentKey)
+	if err != nil {
+		return fmt.Errorf("read document of duplicate: %w", err)
+	}
+	defer closer.Close()
+	return t.duplicate(ix, key[:at], doc)
+}
+
+// duplicate is MongoDB's error for a document whose entry has the fields of another document's.
+func (t *Table) duplicate(ix *index, fields []byte, doc bson.Document) error {
+	pattern, _ := bson.Get(ix.Spec, "key")
+	return duplicateError(t.Name(), ix.Name, pattern.Data, ix.valueOf(fields, doc))
+}
+
+// duplicateID is the error for an _id that is there.
+func (t *Table) duplicateID(id bson.Value) error {
+	pattern, _ := bson.Get(idIndex.Spec, "key")
+	return duplicateError(t.Name(), idIndexName, pattern.Data, bsoncore.BuildDocument(nil, bsoncore.AppendValueElement(nil, "_id", id)))
+}
+
+func duplicateError(name Name, index string, pattern, value bson.Document) error {
+	e := mongoerr.New(mongoerr.DuplicateKey, "E11000 duplicate key error collection: %s index: %s dup key: %s", name, index, appendShell(nil, value))
+	info := bsoncore.AppendDocumentElement(nil, "keyPattern", pattern)
+	e.Info = bsoncore.BuildDocument(nil, bsoncore.AppendDocumentElement(info, "keyValue", value))
+	return e
+}
+
+// interrupted returns the error of a context that has ended.
+func interrupted(ctx context.Context) error {
+	switch err := ctx.Err(); {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return mongoerr.New(mongoerr.MaxTimeMSExpired, "operation exceeded time limit")
+	}
+	return mongoerr.New(mongoerr.Interrupted, "operation was interrupted")
+}

@@ -1,0 +1,560 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"oxbow/internal/bson"
+	"oxbow/internal/mongoerr"
+)
+
+// A batch of inserts takes so many documents and about so many bytes of them. Pebble handles batches of more than half a memtable apart, and slowly.
+const (
+	maxRunDocuments = 4096
+	maxRunBytes     = 4 << 20
+)
+
+// insertRun is one batch of inserts.
+type insertRun struct {
+	items    []insertItem
+	tables   []runTable
+	keys     []byte // the document keys of items, one after another
+	sorted   []int32
+	floor    []byte
+	scratch  []byte
+	record   *record
+	accepted map[string]struct{} // document keys that occur twice in the run, and all unique keys, as far as they are taken
+	stop     bool                // an ordered run met an error; what came before is still committed
+}
+
+// insertItem is one document of a run.
+type insertItem struct {
+	write      int // number of the statement
+	statement  int32
+	doc        bson.Document
+	err        error
+	table      int // number in tables
+	start, end int // of the document's key in keys
+	twin       bool
+	exists     bool // the _id is taken
+	done       bool // goes into the batch
+}
+
+// runTable is one table of a run.
+type runTable struct {
+	t       *Table
+	v       *version
+	delta   counters
+	arrays  *arrays
+	uniques []*index
+}
+
+func (r *insertRun) reset() {
+	r.items, r.tables, r.keys, r.stop = r.items[:0], r.tables[:0], r.keys[:0], false
+	r.record = nil
+	clear(r.accepted)
+}
+
+func (r *insertRun) forget() {
+	clear(r.tables)
+	clear(r.items)
+	r.reset()
+}
+
+func (r *insertRun) key(i *insertItem) []byte { return r.keys[i.start:i.end] }
+
+// insertFrom inserts the documents of statement i and of the inserts right behind it, as one batch, and returns the number of the next statement.
+func (w *writer) insertFrom(i int) (next int, err error) {
+	r := &w.inserts
+	for {
+		r.reset()
+		if next, err = w.collect(i); err != nil {
+			return i, err
+		}
+		if len(r.items) == 0 {
+			return next, nil
+		}
+		if !r.enter() {
+			continue // a table was dropped since it was looked up: it is made again
+		}
+		err = w.insertEntered()
+		r.leave()
+		if err != nil {
+			return i, err
+		}
+		return w.report(i, next), nil
+	}
+}
+
+// report gives the run's results and returns the number of the next statement: the one behind the first that failed, if the call is ordered.
+func (w *writer) report(i, next int) int {
+	r := &w.inserts
+	for n := range r.items {
+		item := &r.items[n]
+		w.results[item.write].Err = clientError(item.err)
+		if item.done {
+			w.results[item.write].Modified = 1
+		}
+	}
+	for ; r.stop && i < next; i++ {
+		if w.results[i].Err != nil {
+			return i + 1
+		}
+	}
+	return next
+}
+
+// insertOne inserts one document, with the retry record of the statement that asks for it.
+func (w *writer) insertOne(name Name, doc bson.Document, id bson.Value, record *record) error {
+	r := &w.inserts
+	for {
+		r.reset()
+		if err := w.addItem(name, doc, id, 0); err != nil {
+			return err
+		}
+		r.record = record
+		if !r.enter() {
+			continue
+		}
+		err := w.insertEntered()
+		r.leave()
+		if err != nil {
+			return err
+		}
+		return r.items[0].err
+	}
+}
+
+// collect takes statements into the run: what the record of a retried call answers, or what no table would take, never gets there.
+func (w *writer) collect(i int) (next int, err error) {
+	r := &w.inserts
+	size := 0
+	for ; i < len(w.writes) && len(r.items) < maxRunDocuments && size < maxRunBytes; i++ {
+		one := &w.writes[i]
+		if one.Insert == nil {
+			break
+		}
+		w.results[i] = Result{}
+		if w.session.answer(one.Statement, &w.results[i]) {
+			continue
+		}
+		id, err := checkInsert(one.Insert)
+		if err == nil {
+			err = w.addItem(one.Table, one.Insert, id, i)
+		}
+		if err != nil {
+			if fatalToCall(err) {
+				return i, err
+			}
+			w.results[i].Err = clientError(err)
+			if w.options.Ordered {
+				r.stop = true
+				return i + 1, nil
+			}
+			continue
+		}
+		size += len(one.Insert)
+	}
+	if r.record = w.session.newRecord(); r.record != nil {
+		for n := range r.items {
+			r.items[n].statement = w.writes[r.items[n].write].Statement
+		}
+	}
+	return i, nil
+}
+
+// checkInsert returns the _id of a document that may be stored.
+func checkInsert(doc bson.Document) (bson.Value, error) {
+	if len(doc) > bson.MaxDocumentSize {
+		return bson.Value{}, mongoerr.New(mongoerr.BadValue, "object to insert too large. size in bytes: %d, max size: %d", len(doc), bson.MaxDocumentSize)
+	}
+	id, ok := bson.Get(doc, "_id")
+	if !ok {
+		return id, mongoerr.New(mongoerr.BadValue, "document has no _id")
+	}
+	return id, checkID(id)
+}
+
+func checkID(id bson.Value) error {
+	switch id.Type {
+	case bson.TypeArray:
+		return mongoerr.New(mongoerr.BadValue, "can't use an array for _id")
+	case bson.TypeRegex:
+		return mongoerr.New(mongoerr.BadValue, "can't use a regex for _id")
+	case bson.TypeUndefined:
+		return mongoerr.New(mongoerr.BadValue, "can't use a undefined for _id")
+	}
+	return nil
+}
+
+func (w *writer) addItem(name Name, doc bson.Document, id bson.Value, write int) error {
+	r := &w.inserts
+	table, err := w.runTable(name)
+	if err != nil {
+		return err
+	}
+	start := len(r.keys)
+	r.keys = bson.AppendKey(append(r.keys, r.tables[table].t.documentPrefix...), id, false)
+	r.items = append(r.items, insertItem{write: write, doc: doc, table: table, start: start, end: len(r.keys)})
+	return nil
+}
+
+// runTable returns the number of a table in the run, made if it is missing.
+func (w *writer) runTable(name Name) (int, error) {
+	r := &w.inserts
+	for i := len(r.tables) - 1; i >= 0; i-- {
+		if r.tables[i].t.Name() == name {
+			return i, nil
+		}
+	}
+	t, err := w.db.ensure(name)
+	if err != nil {
+		return 0, err
+	}
+	r.tables = append(r.tables, runTable{t: t})
+	return len(r.tables) - 1, nil
+}
+
+// ensure returns a table, made if it is missing.
+func (db *DB) ensure(name Name) (*Table, error) {
+	if t, ok := db.Table(name); ok {
+		return t, nil
+	}
+	t, _, err := db.createTable(name, nil, nil)
+	return t, err
+}
+
+// enter pins the versions of the run's tables, of all or of none.
+func (r *insertRun) enter() bool {
+	for i := range r.tables {
+		one := &r.tables[i]
+		v, err := one.t.enter()
+		if err != nil {
+			r.tables = r.tables[:i]
+			r.leave()
+			return false
+		}
+		one.v, one.arrays = v, newArrays(one.t)
+		one.uniques = one.uniques[:0]
+		for _, ix := range v.indexes {
+			if ix.enforced() {
+				one.uniques = append(one.uniques, ix)
+			}
+		}
+	}
+	return true
+}
+
+func (r *insertRun) leave() {
+	for i := range r.tables {
+		r.tables[i].v.leave()
+	}
+}
+
+// insertEntered latches, checks and commits the run.
+func (w *writer) insertEntered() error {
+	r := &w.inserts
+	w.sortKeys()
+	w.held = w.held[:0]
+	for i := range r.items {
+		w.held = append(w.held, idLatch(r.key(&r.items[i])))
+		if err := w.latchUniques(&r.items[i]); err != nil {
+			return err
+		}
+	}
+	held := w.db.latches.acquire(w.held)
+	defer w.db.latches.release(held)
+	if err := w.findExisting(); err != nil {
+		return err
+	}
+	b := w.db.pebble.NewBatch(pebble.WithInitialSizeBytes(64<<10), pebble.WithMaxRetainedSizeBytes(2*maxRunBytes))
+	defer b.Close()
+	if err := w.fillBatch(b); err != nil {
+		return err
+	}
+	return w.commitRun(b)
+}
+
+// latchUniques adds the latches of an item's unique keys. A document without keys because of an error gets its error later.
+func (w *writer) latchUniques(item *insertItem) error {
+	r := &w.inserts
+	for _, ix := range r.tables[item.table].uniques {
+		e := w.entriesOf(&w.new, 1)
+		if ix.generate(&e[0], item.doc, idKey(r.key(item))) != nil {
+			continue
+		}
+		for k := range e[0].len() {
+			w.held = append(w.held, keyLatch(e[0].fields(k)))
+		}
+	}
+	return nil
+}
+
+// entriesOf returns n entries of a list that is kept.
+func (w *writer) entriesOf(list *[]entries, n int) []entries {
+	for len(*list) < n {
+		*list = append(*list, entries{})
+	}
+	return (*list)[:n]
+}
+
+// sortKeys puts the items' numbers in order of their keys, and marks keys that occur twice.
+func (w *writer) sortKeys() {
+	r := &w.inserts
+	r.sorted = r.sorted[:0]
+	ascending := true
+	for i := range r.items {
+		r.sorted = append(r.sorted, int32(i))
+		if i > 0 && ascending {
+			ascending = bytes.Compare(r.key(&r.items[i-1]), r.key(&r.items[i])) < 0
+		}
+	}
+	if ascending {
+		return
+	}
+	slices.SortStableFunc(r.sorted, func(a, b int32) int { return bytes.Compare(r.key(&r.items[a]), r.key(&r.items[b])) })
+	for n := 1; n < len(r.sorted); n++ {
+		a, b := &r.items[r.sorted[n-1]], &r.items[r.sorted[n]]
+		if bytes.Equal(r.key(a), r.key(b)) {
+			a.twin, b.twin = true, true
+		}
+	}
+}
+
+// findExisting marks the items whose _id is in the table.
+func (w *writer) findExisting() error {
+	r := &w.inserts
+	for n := 0; n < len(r.sorted); {
+		// The keys of one table lie next to each other.
+		table := r.items[r.sorted[n]].table
+		end := n + 1
+		for end < len(r.sorted) && r.items[r.sorted[end]].table == table {
+			end++
+		}
+		if err := w.findIn(r.tables[table].t, r.sorted[n:end]); err != nil {
+			return err
+		}
+		n = end
+	}
+	return nil
+}
+
+// seekLimit is after how many seeks that were worth no more than one key each the ordered search gives way to single look-ups, which bloom filters answer.
+const seekLimit = 4
+
+// findIn marks those of the numbered items, in key order, that are in t. Keys above everything the table ever held are new; where existing keys are
+// far between, one seek decides for all new keys up to the next existing one.
+func (w *writer) findIn(t *Table, sorted []int32) (err error) {
+	r := &w.inserts
+	if r.floor, err = t.raise(r.floor[:0], r.key(&r.items[sorted[len(sorted)-1]])); err != nil {
+		return err
+	}
+	below, _ := slices.BinarySearchFunc(sorted, r.floor, func(n int32, floor []byte) int {
+		if bytes.Compare(r.key(&r.items[n]), floor) <= 0 {
+			return -1
+		}
+		return 1
+	})
+	if sorted = sorted[:below]; len(sorted) == 0 {
+		return nil
+	}
+	it, err := t.db.pebble.NewIter(&pebble.IterOptions{LowerBound: t.documentPrefix, UpperBound: t.documentEnd, UseL6Filters: true})
+	if err != nil {
+		return fmt.Errorf("look for _ids: %w", err)
+	}
+	defer func() { err = errors.Join(err, it.Error(), it.Close()) }()
+	poor := 0
+	for len(sorted) > 0 {
+		key := r.key(&r.items[sorted[0]])
+		if poor >= seekLimit {
+			r.items[sorted[0]].exists = it.SeekPrefixGE(key)
+			sorted = sorted[1:]
+			continue
+		}
+		if !it.SeekGE(key) {
+			return nil
+		}
+		passed := 0
+		for passed < len(sorted) {
+			c := bytes.Compare(r.key(&r.items[sorted[passed]]), it.Key())
+			if c > 0 {
+				break
+			}
+			r.items[sorted[passed]].exists = c == 0
+			passed++
+		}
+		sorted = sorted[passed:]
+		if passed == 1 {
+			poor++
+		}
+	}
+	return nil
+}
+
+// fillBatch puts the documents that may be stored into the batch, with their entries.
+func (w *writer) fillBatch(b *pebble.Batch) error {
+	r := &w.inserts
+	u := uniqueSearch{db: w.db}
+	defer u.close()
+	for i := range r.items {
+		item := &r.items[i]
+		err := w.fillItem(b, item, &u)
+		if err == nil {
+			item.done = true
+			continue
+		}
+		if fatalToCall(err) {
+			return err
+		}
+		item.err = err
+		if w.options.Ordered {
+			r.stop = true
+			break
+		}
+	}
+	return nil
+}
+
+func (w *writer) fillItem(b *pebble.Batch, item *insertItem, u *uniqueSearch) error {
+	r := &w.inserts
+	table := &r.tables[item.table]
+	doc, key := item.doc, r.key(item)
+	taken := item.exists
+	if item.twin && !taken {
+		_, taken = r.accepted[string(key)]
+	}
+	if taken {
+		id, _ := bson.Get(doc, "_id")
+		return table.t.duplicateID(id)
+	}
+	indexes := table.v.indexes
+	es := w.entriesOf(&w.new, len(indexes))
+	for i, ix := range indexes {
+		if ix.state == indexDropping {
+			es[i].reset()
+			continue
+		}
+		if err := ix.generate(&es[i], doc, idKey(key)); err != nil {
+			return err
+		}
+		if ix.enforced() {
+			if err := w.checkNewKeys(u, table.t, ix, &es[i], doc); err != nil {
+				return err
+			}
+		}
+	}
+	if err := b.Set(key, doc, nil); err != nil {
+		return fmt.Errorf("insert document: %w", err)
+	}
+	for i, ix := range indexes {
+		if err := w.addEntries(b, table, ix, &es[i]); err != nil {
+			return err
+		}
+	}
+	if item.twin {
+		r.accept(key)
+	}
+	table.delta.add(counters{documents: 1, bytes: int64(len(doc))})
+	return nil
+}
+
+func (r *insertRun) accept(key []byte) {
+	if r.accepted == nil {
+		r.accepted = make(map[string]struct{})
+	}
+	r.accepted[string(key)] = struct{}{}
+}
+
+// checkNewKeys refuses a document one of whose unique keys is in the table or earlier in the run.
+func (w *writer) checkNewKeys(u *uniqueSearch, t *Table, ix *index, e *entries, doc bson.Document) error {
+	for k := range e.len() {
+		fields := e.fields(k)
+		_, taken := w.inserts.accepted[string(fields)]
+		if !taken {
+			var err error
+			if taken, err = u.exists(fields); err != nil {
+				return err
+			}
+		}
+		if taken {
+			return t.duplicate(ix, fields, doc)
+		}
+	}
+	return nil
+}
+
+func (w *writer) addEntries(b *pebble.Batch, table *runTable, ix *index, e *entries) error {
+	if err := table.arrays.met(b, ix, e.arrays); err != nil {
+		return err
+	}
+	for k := range e.len() {
+		if err := b.Set(e.key(k), nil, nil); err != nil {
+			return fmt.Errorf("insert entry: %w", err)
+		}
+		if ix.enforced() {
+			w.inserts.accept(e.fields(k))
+		}
+	}
+	return nil
+}
+
+// commitRun commits the batch with the counters and the retry record, and gives the results.
+func (w *writer) commitRun(b *pebble.Batch) (err error) {
+	if b.Empty() {
+		return nil
+	}
+	r := &w.inserts
+	for i := range r.tables {
+		if r.scratch, err = r.tables[i].t.count(b, r.tables[i].delta, r.scratch); err != nil {
+			return fmt.Errorf("count: %w", err)
+		}
+	}
+	if r.record != nil && r.record.result.Upserted.Type == 0 {
+		for i := range r.items {
+			if r.items[i].done {
+				r.record.inserted(r.items[i].statement)
+			}
+		}
+	}
+	if err := w.session.put(b, r.record); err != nil {
+		return err
+	}
+	if err := w.db.commit(b); err != nil {
+		return err
+	}
+	w.session.committed(r.record)
+	for i := range r.tables {
+		r.tables[i].t.counted(r.tables[i].delta)
+		r.tables[i].arrays.committed()
+	}
+	return nil
+}
+
+// uniqueSearch looks for entries with given fields; its iterator is opened on first use, which is after the latches are held.
+type uniqueSearch struct {
+	db *DB
+	it *pebble.Iterator
+}
+
+// exists reports whether there is an entry with these fields.
+func (u *uniqueSearch) exists(fields []byte) (bool, error) {
+	if u.it == nil {
+		it, err := u.db.pebble.NewIter(&pebble.IterOptions{UseL6Filters: true})
+		if err != nil {
+			return false, fmt.Errorf("look for unique key: %w", err)
+		}
+		u.it = it
+	}
+	found := u.it.SeekPrefixGE(fields)
+	return found, u.it.Error()
+}
+
+func (u *uniqueSearch) close() {
+	if u.it != nil {
+		_ = u.it.Close() // its errors have been returned by exists
+	}
+}
