@@ -1,7 +1,9 @@
 package route
 
 import (
+	"cmp"
 	"math"
+	"slices"
 )
 
 // Partition is one physical collection of a collection.
@@ -14,6 +16,7 @@ type Partition struct {
 	Generation int   // counts how often this slot and range were made; part of the physical name from 2 on
 	State      State
 	Since      int64 // when it came into its state, in milliseconds since 1970
+	Restored   bool  // brought back by hand after it was hidden: retention leaves it alone
 }
 
 // Name returns the physical namespace, "database.collection". It is unique among a collection's partitions.
@@ -35,3 +38,15 @@ const (
 	Hidden   // out of routing; undo brings it back
 	Dropping // recorded, perhaps not dropped yet
 )
+
+// String returns the state's name.
+func (s State) String() string {
+	return [...]string{"creating", "active", "hidden", "dropping"}[s]
+}
+
+// Sort orders partitions as a Table has them: by Start, then Slot, then Generation.
+func Sort(partitions []Partition) {
+	slices.SortFunc(partitions, func(a, b Partition) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Slot, b.Slot), cmp.Compare(a.Generation, b.Generation))
+	})
+}

@@ -112,13 +112,13 @@ func (t *Table) one(s set) *Place {
 	if len(s) == 0 {
 		return nil
 	}
-	p := &Place{Partition: -1, Slot: -1, Start: MinTime, End: MaxTime}
+	slot := -1
 	if t.Layout.Hash != nil {
 		for i, b := range s {
-			if len(b.slots) != 1 || i > 0 && b.slots[0] != p.Slot {
+			if len(b.slots) != 1 || i > 0 && b.slots[0] != slot {
 				return nil
 			}
-			p.Slot = b.slots[0]
+			slot = b.slots[0]
 		}
 	}
 	var ms interval
@@ -132,11 +132,11 @@ func (t *Table) one(s set) *Place {
 		}
 		ms = t.rangeOf([]interval{all})
 	}
-	t.find(p, ms.lo)
+	p := t.At(slot, ms.lo)
 	if t.Layout.Time != nil && ms.hi >= p.End {
 		return nil
 	}
-	return p
+	return &p
 }
 
 // upTo holds the numbers from 0: routes of neighbouring partitions are slices of it.

@@ -26,13 +26,12 @@ type Place struct {
 // field, TypeMismatch for an array on the hash field's path, BadValue for a value that is no time of the layout's unit and, where the
 // partition does not exist, for a time beyond ahead or one that keep has passed under Reject.
 func (t *Table) Place(doc bson.Document, now int64) (Place, error) {
-	p := Place{Partition: -1, Slot: -1, Start: MinTime, End: MaxTime}
+	slot := -1
 	if h := t.Layout.Hash; h != nil {
-		slot, err := h.slotOf(doc)
-		if err != nil {
-			return p, err
+		var err error
+		if slot, err = h.slotOf(doc); err != nil {
+			return Place{}, err
 		}
-		p.Slot = slot
 	}
 	var (
 		ms int64
@@ -41,31 +40,33 @@ func (t *Table) Place(doc bson.Document, now int64) (Place, error) {
 	if l := t.Layout.Time; l != nil {
 		var err error
 		if v, ms, err = l.instantOf(doc); err != nil {
-			return p, err
+			return Place{}, err
 		}
 	}
-	t.find(&p, ms)
+	p := t.At(slot, ms)
 	if p.Partition < 0 && t.Layout.Time != nil {
 		return p, t.Layout.Time.admit(p, v, ms, now)
 	}
 	return p, nil
 }
 
-// find completes a place whose slot is known, for an instant.
-func (t *Table) find(p *Place, ms int64) {
+// At returns the place of a slot (-1 without a hash layout) and an instant (of no meaning without a time layout).
+func (t *Table) At(slot int, ms int64) Place {
+	p := Place{Partition: -1, Slot: slot, Start: MinTime, End: MaxTime}
 	first := 0
 	if t.Layout.Time != nil {
 		first = t.firstEndingAfter(ms)
 		if first == len(t.Partitions) || t.Partitions[first].Start > ms {
 			p.Start, p.End = t.gap(first, ms)
-			return
+			return p
 		}
 	}
 	if first == len(t.Partitions) {
-		return
+		return p
 	}
 	p.Start, p.End = t.Partitions[first].Start, t.Partitions[first].End
-	p.Partition = t.slotIn(first, p.Slot)
+	p.Partition = t.slotIn(first, slot)
+	return p
 }
 
 // firstEndingAfter returns the index of the first partition whose end is after an instant, or their number.
