@@ -123,10 +123,8 @@ const (
 	ProjectionExclusionMixed      Code = 31254
 	ElemMatchAfterPositional      Code = 31255
 	PositionalAfterElemMatch      Code = 31256
-	SliceSkipNotNumber            Code = 31257
 	SliceLimitNotNumber           Code = 31258
 	SliceLimitNotPositive         Code = 31259
-	PositionalPathEnd             Code = 31270
 	PositionalExpression          Code = 31271
 	SliceArrayForm                Code = 31272
 	SliceArgument                 Code = 31273
@@ -134,11 +132,10 @@ const (
 	ElemMatchNested               Code = 31275
 	PositionalTwice               Code = 31276
 	PositionalNotInFilter         Code = 31277
-	PositionalTwiceInPath         Code = 31287
 	PositionalLiteral             Code = 31308
 	ProjectionExclusionLiteral    Code = 31310
 	PositionalInPipeline          Code = 31324
-	ProjectionUnknownExpression   Code = 31325
+	PositionalMidPath             Code = 31394
 	AddFieldsCollision            Code = 40176
 	AddFieldsEmpty                Code = 40177
 	AddFieldsEmptyObject          Code = 40180
