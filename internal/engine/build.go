@@ -151,6 +151,9 @@ func (t *Table) build(ctx context.Context, indexes, fresh []*index) error {
 			return err
 		}
 		for _, ix := range fresh {
+			if !ix.Unique {
+				continue
+			}
 			if err := t.checkUnique(ctx, ix); err != nil {
 				return err
 			}

@@ -21,13 +21,16 @@ const fillDocuments = 256
 // _ids are latched before they are read, so that an entry it writes is that of the document as it is; and documents that come in between
 // bring their own entries.
 func (t *Table) fill(ctx context.Context, fresh []*index) error {
-	f := filler{t: t, fresh: fresh}
+	last, err := t.lastDocument() // not to run after writers that append
+	if err != nil || last == nil {
+		return err
+	}
+	f := filler{t: t, fresh: fresh, end: append(last, 0)}
 	from := t.documentPrefix
 	for from != nil {
 		if err := interrupted(ctx); err != nil {
 			return err
 		}
-		var err error
 		if from, err = f.step(from); err != nil {
 			return fmt.Errorf("build index: %w", err)
 		}
@@ -39,6 +42,7 @@ func (t *Table) fill(ctx context.Context, fresh []*index) error {
 type filler struct {
 	t     *Table
 	fresh []*index
+	end   []byte // above the last document there was at the start
 	keys  [][]byte
 	held  []latch
 	e     entries
@@ -68,7 +72,7 @@ func (f *filler) step(from []byte) (next []byte, err error) {
 // peek reads the next keys.
 func (f *filler) peek(from []byte) error {
 	f.keys = f.keys[:0]
-	it, err := f.t.db.pebble.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: f.t.documentEnd})
+	it, err := f.t.db.pebble.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: f.end})
 	if err != nil {
 		return fmt.Errorf("read keys: %w", err)
 	}
@@ -80,7 +84,7 @@ func (f *filler) peek(from []byte) error {
 
 // write reads the latched documents and commits their entries.
 func (f *filler) write(last []byte) error {
-	it, err := f.t.db.pebble.NewIter(&pebble.IterOptions{LowerBound: f.keys[0], UpperBound: f.t.documentEnd})
+	it, err := f.t.db.pebble.NewIter(&pebble.IterOptions{LowerBound: f.keys[0], UpperBound: f.end})
 	if err != nil {
 		return fmt.Errorf("read documents: %w", err)
 	}
