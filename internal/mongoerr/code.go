@@ -1,12 +1,10 @@
 package mongoerr
 
-import "fmt"
-
 // Code is a numeric error code of MongoDB.
 type Code int32
 
-// The codes in use. Names and numbers are MongoDB's (src/mongo/base/error_codes.yml names them; the manual's page on
-// error codes lists them).
+// The codes in use. Names and numbers are MongoDB's (https://www.mongodb.com/docs/manual/reference/error-codes/); those that MongoDB
+// itself has no name for are named here after what they say. names.go has what clients see.
 const (
 	InternalError                 Code = 1
 	BadValue                      Code = 2
@@ -47,7 +45,6 @@ const (
 	IndexAlreadyExists            Code = 68
 	InvalidOptions                Code = 72
 	InvalidNamespace              Code = 73
-	CannotCreateCollection        Code = 74
 	UnknownReplWriteConcern       Code = 79
 	IndexOptionsConflict          Code = 85
 	IndexKeySpecsConflict         Code = 86
@@ -61,6 +58,7 @@ const (
 	NotAReplicaSet                Code = 123
 	CommandFailed                 Code = 125
 	CappedPositionLost            Code = 136
+	CursorInUse                   Code = 143
 	ExceededMemoryLimit           Code = 146
 	DurationOverflow              Code = 159
 	CommandNotSupportedOnView     Code = 166
@@ -75,10 +73,11 @@ const (
 	IllegalOpMsgFlag              Code = 223
 	QueryFeatureNotAllowed        Code = 224
 	TransactionTooOld             Code = 225
+	TooManyDocumentSequences      Code = 233
 	CursorKilled                  Code = 237
 	ConversionFailure             Code = 241
+	CannotCreateCollection        Code = 242
 	NoSuchTransaction             Code = 251
-	TooManyDocumentSequences      Code = 257
 	TooManyLogicalSessions        Code = 261
 	ExceededTimeLimit             Code = 262
 	OperationNotSupportedInTxn    Code = 263
@@ -96,12 +95,10 @@ const (
 	InterruptedAtShutdown         Code = 11600
 	Interrupted                   Code = 11601
 	InterruptedDueToReplState     Code = 11602
-	CursorInUse                   Code = 12051
 	TooManySortKeys               Code = 13103
 	StaleConfig                   Code = 13388
 	NotPrimaryNoSecondaryOk       Code = 13435
 	NotPrimaryOrSecondary         Code = 13436
-	DistinctTooBig                Code = 17217
 	OutOfDiskSpace                Code = 14031
 	GroupUnknownOperator          Code = 15952
 	ProjectNotObject              Code = 15969
@@ -111,6 +108,7 @@ const (
 	FieldPathDollar               Code = 16410
 	AmbiguousIndexField           Code = 16746
 	ExpressionFieldPathInvalid    Code = 16872
+	DistinctTooBig                Code = 17217
 	UpdateResultTooLarge          Code = 17419
 	UpsertTooLarge                Code = 17420
 	UnsetInvalid                  Code = 31002
@@ -161,108 +159,3 @@ const (
 	ProjectionEmpty               Code = 51272
 	SortKeyDuplicate              Code = 7472500
 )
-
-// names gives each code's codeName; a code without an entry is reported as Location<number>, as MongoDB does.
-var names = map[Code]string{
-	InternalError:                "InternalError",
-	BadValue:                     "BadValue",
-	NoSuchKey:                    "NoSuchKey",
-	HostUnreachable:              "HostUnreachable",
-	HostNotFound:                 "HostNotFound",
-	UnknownError:                 "UnknownError",
-	FailedToParse:                "FailedToParse",
-	UserNotFound:                 "UserNotFound",
-	UnsupportedFormat:            "UnsupportedFormat",
-	Unauthorized:                 "Unauthorized",
-	TypeMismatch:                 "TypeMismatch",
-	Overflow:                     "Overflow",
-	InvalidLength:                "InvalidLength",
-	AuthenticationFailed:         "AuthenticationFailed",
-	IllegalOperation:             "IllegalOperation",
-	InvalidBSON:                  "InvalidBSON",
-	LockTimeout:                  "LockTimeout",
-	NamespaceNotFound:            "NamespaceNotFound",
-	IndexNotFound:                "IndexNotFound",
-	PathNotViable:                "PathNotViable",
-	CannotBackfillArray:          "CannotBackfillArray",
-	ConflictingUpdateOperators:   "ConflictingUpdateOperators",
-	CursorNotFound:               "CursorNotFound",
-	NamespaceExists:              "NamespaceExists",
-	MaxTimeMSExpired:             "MaxTimeMSExpired",
-	DollarPrefixedFieldName:      "DollarPrefixedFieldName",
-	InvalidIDField:               "InvalidIdField",
-	NotSingleValueField:          "NotSingleValueField",
-	InvalidDBRef:                 "InvalidDBRef",
-	EmptyFieldName:               "EmptyFieldName",
-	DottedFieldName:              "DottedFieldName",
-	CommandNotFound:              "CommandNotFound",
-	ShardKeyNotFound:             "ShardKeyNotFound",
-	WriteConcernFailed:           "WriteConcernFailed",
-	ImmutableField:               "ImmutableField",
-	CannotCreateIndex:            "CannotCreateIndex",
-	IndexAlreadyExists:           "IndexAlreadyExists",
-	InvalidOptions:               "InvalidOptions",
-	InvalidNamespace:             "InvalidNamespace",
-	CannotCreateCollection:       "CannotCreateCollection",
-	UnknownReplWriteConcern:      "UnknownReplWriteConcern",
-	IndexOptionsConflict:         "IndexOptionsConflict",
-	IndexKeySpecsConflict:        "IndexKeySpecsConflict",
-	NetworkTimeout:               "NetworkTimeout",
-	ShutdownInProgress:           "ShutdownInProgress",
-	OperationFailed:              "OperationFailed",
-	UnsatisfiableWriteConcern:    "UnsatisfiableWriteConcern",
-	NotExactValueField:           "NotExactValueField",
-	WriteConflict:                "WriteConflict",
-	CommandNotSupported:          "CommandNotSupported",
-	NotAReplicaSet:               "NotAReplicaSet",
-	CommandFailed:                "CommandFailed",
-	CappedPositionLost:           "CappedPositionLost",
-	ExceededMemoryLimit:          "ExceededMemoryLimit",
-	DurationOverflow:             "DurationOverflow",
-	CommandNotSupportedOnView:    "CommandNotSupportedOnView",
-	InvalidPipelineOperator:      "InvalidPipelineOperator",
-	CannotIndexParallelArrays:    "CannotIndexParallelArrays",
-	QueryPlanKilled:              "QueryPlanKilled",
-	PrimarySteppedDown:           "PrimarySteppedDown",
-	InvalidIndexSpecOption:       "InvalidIndexSpecOption",
-	NoSuchSession:                "NoSuchSession",
-	InvalidUUID:                  "InvalidUUID",
-	IncompleteTransactionHistory: "IncompleteTransactionHistory",
-	IllegalOpMsgFlag:             "IllegalOpMsgFlag",
-	QueryFeatureNotAllowed:       "QueryFeatureNotAllowed",
-	TransactionTooOld:            "TransactionTooOld",
-	CursorKilled:                 "CursorKilled",
-	ConversionFailure:            "ConversionFailure",
-	NoSuchTransaction:            "NoSuchTransaction",
-	TooManyDocumentSequences:     "TooManyDocumentSequences",
-	TooManyLogicalSessions:       "TooManyLogicalSessions",
-	ExceededTimeLimit:            "ExceededTimeLimit",
-	OperationNotSupportedInTxn:   "OperationNotSupportedInTransaction",
-	ClientDisconnect:             "ClientDisconnect",
-	QueryExceededMemoryNoDiskUse: "QueryExceededMemoryLimitNoDiskUseAllowed",
-	ObjectIsBusy:                 "ObjectIsBusy",
-	APIVersionError:              "APIVersionError",
-	APIStrictError:               "APIStrictError",
-	APIDeprecationError:          "APIDeprecationError",
-	UnsupportedOpQueryCommand:    "UnsupportedOpQueryCommand",
-	SocketException:              "SocketException",
-	NotWritablePrimary:           "NotWritablePrimary",
-	BSONObjectTooLarge:           "BSONObjectTooLarge",
-	DuplicateKey:                 "DuplicateKey",
-	InterruptedAtShutdown:        "InterruptedAtShutdown",
-	Interrupted:                  "Interrupted",
-	InterruptedDueToReplState:    "InterruptedDueToReplStateChange",
-	CursorInUse:                  "CursorInUse",
-	StaleConfig:                  "StaleConfig",
-	NotPrimaryNoSecondaryOk:      "NotPrimaryNoSecondaryOk",
-	NotPrimaryOrSecondary:        "NotPrimaryOrSecondary",
-	OutOfDiskSpace:               "OutOfDiskSpace",
-}
-
-// String returns the code's name as clients see it in codeName.
-func (c Code) String() string {
-	if n, ok := names[c]; ok {
-		return n
-	}
-	return fmt.Sprintf("Location%d", int32(c))
-}
