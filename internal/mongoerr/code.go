@@ -121,8 +121,10 @@ const (
 	ProjectionExclusionMixed      Code = 31254
 	ElemMatchAfterPositional      Code = 31255
 	PositionalAfterElemMatch      Code = 31256
+	SliceSkipNotNumber            Code = 31257
 	SliceLimitNotNumber           Code = 31258
 	SliceLimitNotPositive         Code = 31259
+	PositionalPathEnd             Code = 31270
 	PositionalExpression          Code = 31271
 	SliceArrayForm                Code = 31272
 	SliceArgument                 Code = 31273
@@ -130,10 +132,11 @@ const (
 	ElemMatchNested               Code = 31275
 	PositionalTwice               Code = 31276
 	PositionalNotInFilter         Code = 31277
+	PositionalTwiceInPath         Code = 31287
 	PositionalLiteral             Code = 31308
 	ProjectionExclusionLiteral    Code = 31310
 	PositionalInPipeline          Code = 31324
-	PositionalMidPath             Code = 31394
+	ProjectionUnknownExpression   Code = 31325
 	AddFieldsCollision            Code = 40176
 	AddFieldsEmpty                Code = 40177
 	AddFieldsEmptyObject          Code = 40180
@@ -153,6 +156,9 @@ const (
 	OptionsAndRegexOptions        Code = 51075
 	RegexInvalid                  Code = 51091
 	RegexFlagInvalid              Code = 51108
+	MinMaxNeedsHint               Code = 51173
+	MinMaxOtherIndex              Code = 51174
+	MinNotBelowMax                Code = 51175
 	PositionalNoMatch             Code = 51246
 	PositionalMismatch            Code = 51247
 	ProjectionEmptyObject         Code = 51270

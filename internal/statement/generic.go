@@ -22,57 +22,44 @@ type Generic struct {
 	ReadPreference bson.Value
 }
 
-// genericNames are the generic fields that have to be of a type, by key, with a command's name for errors.
-type genericNames map[string]string
-
-func newGenericNames(command string) genericNames {
-	names := genericNames{}
-	for _, key := range []string{"$db", "lsid", "txnNumber", "stmtId", "stmtIds", "readConcern", "writeConcern", "autocommit", "startTransaction"} {
-		names[key] = command + "." + key
-	}
-	return names
-}
-
 // set takes one generic field; known is false if it is none.
-func (g *Generic) set(names genericNames, key []byte, v bson.Value) (known bool, err error) {
+func (g *Generic) set(command string, key []byte, v bson.Value) (known bool, err error) {
+	name := command + "." + string(key)
 	switch string(key) {
 	case "$db":
 		s, ok := v.StringValueOK()
 		if !ok {
-			return true, wrongType(names["$db"], v, "string")
+			return true, wrongType(name, v, "string")
 		}
 		g.Database = s
 	case "lsid":
-		return true, setDocument(&g.LSID, names["lsid"], v)
+		return true, document(func(g *Generic) *bson.Document { return &g.LSID })(name, g, v)
 	case "txnNumber":
-		n, err := wholeNumber(names["txnNumber"], v)
+		n, err := wholeNumber(name, v)
 		if err != nil {
 			return true, err
 		}
 		g.TxnNumber, g.HasTxnNumber = n, true
 	case "stmtId":
-		n, err := wholeNumber(names["stmtId"], v)
+		n, err := wholeNumber(name, v)
 		if err != nil {
 			return true, err
 		}
 		g.StmtID = int32(n)
 	case "stmtIds":
-		if v.Type != bson.TypeArray {
-			return true, wrongType(names["stmtIds"], v, "array")
-		}
-		g.StmtIDs = v.Data
+		return true, array(func(g *Generic) *bson.Array { return &g.StmtIDs })(name, g, v)
 	case "maxTimeMS":
 		return true, maxTimeMS(g, v)
 	case "comment":
 		g.Comment = v
 	case "readConcern":
-		return true, setDocument(&g.ReadConcern, names["readConcern"], v)
+		return true, document(func(g *Generic) *bson.Document { return &g.ReadConcern })(name, g, v)
 	case "writeConcern":
-		return true, setDocument(&g.WriteConcern, names["writeConcern"], v)
+		return true, document(func(g *Generic) *bson.Document { return &g.WriteConcern })(name, g, v)
 	case "$readPreference", "$queryOptions":
 		g.ReadPreference = v
 	case "autocommit", "startTransaction":
-		return true, mongoerr.New(mongoerr.IllegalOperation, "transactions are not supported yet ('%s')", names[string(key)])
+		return true, mongoerr.New(mongoerr.IllegalOperation, "transactions are not supported yet ('%s')", name)
 	case "$clusterTime", "$configTime", "$topologyTime", "$client", "$audit", "$configServerState",
 		"apiVersion", "apiStrict", "apiDeprecationErrors", "maxTimeMSOpOnly", "$replData", "$oplogQueryData",
 		"clientOperationKey", "mayBypassWriteBlocking", "requestGossipRoutingCache":

@@ -1,0 +1,37 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"oxbow/internal/bson"
+)
+
+// keyBuffers are buffers for the keys of point reads.
+var keyBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// Get returns the document with an _id, appended to dst, and whether it exists: the shortest way, which Find takes by itself for {_id: value}.
+func (t *Table) Get(dst []byte, id bson.Value) ([]byte, bool, error) {
+	if err := t.db.begin(); err != nil {
+		return dst, false, err
+	}
+	defer t.db.end()
+	key := keyBuffers.Get().(*[]byte)
+	defer keyBuffers.Put(key)
+	*key = appendDocumentKey((*key)[:0], t.id, id)
+	v, closer, err := t.db.pebble.Get(*key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return dst, false, t.gone()
+	}
+	if err != nil {
+		return dst, false, fmt.Errorf("get document: %w", err)
+	}
+	dst = append(dst, v...)
+	if err := closer.Close(); err != nil {
+		return dst, false, fmt.Errorf("get document: %w", err)
+	}
+	return dst, true, t.gone()
+}
