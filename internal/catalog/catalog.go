@@ -2,20 +2,45 @@ package catalog
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"oxbow/internal/backend"
-	"oxbow/internal/bson"
 	"oxbow/internal/config"
+	"oxbow/internal/mongoerr"
 	"oxbow/internal/route"
 )
 
 // Database is the name of the database, on the default backend, that holds the catalog. Closed to clients.
 const Database = "oxbow"
 
-// Catalog is the live catalog.
-type Catalog struct{}
+// Catalog is the live catalog. Its methods are safe for concurrent use.
+type Catalog struct {
+	log      *slog.Logger
+	now      func() time.Time
+	backends map[string]deployment
+	store    store
+	stray    []backend.Namespace
+
+	snapshot atomic.Pointer[Snapshot]
+
+	// databases is held while partitions that have databases of their own are made, and while such a database is dropped.
+	databases semaphore
+
+	mu struct {
+		sync.Mutex // never held over I/O; publishing takes it
+		gates      map[string]*gate
+		unlisted   map[string]*record // of collections that the configuration does not have any more
+	}
+}
 
 // Options are what Open needs.
 type Options struct {
@@ -25,100 +50,164 @@ type Options struct {
 	Now      func() time.Time
 }
 
-// Open loads the catalog, finishes or undoes what a crash cut short, and publishes the first snapshot. The
-// configuration must not contradict the partitions that exist: see Reload.
-func Open(ctx context.Context, opts Options) (*Catalog, error) { panic("unbuilt") }
-
-// Snapshot is the catalog at one moment. Immutable.
-type Snapshot struct {
-	Version     int64
-	collections map[string]*Collection
-	config      *config.Config
+// gate orders the changes of one collection. Where several are held they are acquired in this order.
+type gate struct {
+	indexing semaphore // one index command at a time
+	physical semaphore // an index is built on a partition, or partitions are dropped
+	changes  semaphore // records change: partitions are made, hidden, dropped, the index list changes
 }
 
-// Collection returns the collection with a layout under a logical namespace "db.coll", or nil: then the namespace is plain.
-func (s *Snapshot) Collection(ns string) *Collection { return s.collections[ns] }
+// semaphore is a lock that a context can give up on, for holding over I/O.
+type semaphore chan struct{}
 
-// Collections returns all collections with a layout of a database ("": of all), by name.
-func (s *Snapshot) Collections(database string) []*Collection { panic("unbuilt") }
+func newSemaphore() semaphore { return make(semaphore, 1) }
 
-// Physical returns the collection and partition that a physical namespace belongs to, or nil, nil: those are hidden from listings and read-only.
-func (s *Snapshot) Physical(backend, database, collection string) (*Collection, *route.Partition) {
-	panic("unbuilt")
+func (s semaphore) acquire(ctx context.Context) error {
+	select {
+	case s <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for another change of the collection: %w", ctx.Err())
+	}
 }
 
-// BackendFor returns the name of the backend that serves a plain database.
-func (s *Snapshot) BackendFor(database string) string { return s.config.BackendFor(database) }
+func (s semaphore) release() { <-s }
 
-// Collection is one collection with a layout.
-type Collection struct {
-	Database string
-	Name     string
-	Created  bool // by create, createIndexes or a first write: an undeclared-yet collection is invisible to listCollections
-	Table    route.Table
-	All      []route.Partition // of every state
-	Indexes  []bson.Document   // specifications, without _id_
-	Options  bson.Document     // of create
-	Hold     time.Duration
-	UUID     [16]byte
+// acquireAll acquires semaphores in order and returns what releases them.
+func acquireAll(ctx context.Context, list ...semaphore) (release func(), err error) {
+	held := 0
+	release = func() {
+		for _, s := range list[:held] {
+			s.release()
+		}
+	}
+	for _, s := range list {
+		if err := s.acquire(ctx); err != nil {
+			release()
+			return nil, err
+		}
+		held++
+	}
+	return release, nil
 }
 
-// Namespace returns "database.collection".
-func (c *Collection) Namespace() string { return c.Database + "." + c.Name }
+// Open loads the catalog, finishes or undoes what a crash cut short, and publishes the first snapshot. What a backend that does
+// not answer keeps from being finished is logged, and left to Sweep. The configuration must not contradict the partitions that exist: see Reload.
+func Open(ctx context.Context, opts Options) (*Catalog, error) {
+	c := &Catalog{log: opts.Log, now: opts.Now, backends: map[string]deployment{}, databases: newSemaphore()}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	if c.now == nil {
+		c.now = time.Now
+	}
+	for name, b := range opts.Backends {
+		c.backends[name] = deployment{name: name, run: b}
+	}
+	for _, b := range opts.Config.Backends {
+		if _, ok := c.backends[b.Name]; !ok {
+			return nil, fmt.Errorf("backend %s of the configuration is not open", b.Name)
+		}
+	}
+	c.store = store{c.backends[opts.Config.Default]}
+	c.mu.gates, c.mu.unlisted = map[string]*gate{}, map[string]*record{}
+	records, partitions, err := c.store.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range records {
+		c.mu.unlisted[r.namespace] = r
+	}
+	first := &Snapshot{Version: 1, collections: map[string]*Collection{}, config: opts.Config}
+	if first, err = c.configured(ctx, first, opts.Config, partitions); err != nil {
+		return nil, err
+	}
+	c.snapshot.Store(first)
+	if err := c.Sweep(ctx); err != nil {
+		c.log.Warn("partitions could not be finished or undone", "error", err)
+	}
+	if c.stray, err = c.findStray(ctx); err != nil {
+		c.log.Warn("backends could not be searched for partitions that the catalog does not know", "error", err)
+	}
+	for _, ns := range c.stray {
+		c.log.Warn("a collection has the name of a partition, and the catalog does not know it", "collection", ns.String())
+	}
+	return c, nil
+}
 
 // Snapshot returns the current snapshot: a pointer load.
-func (c *Catalog) Snapshot() *Snapshot { panic("unbuilt") }
-
-// Ensure makes the partitions of the given places of a collection (all slots of a time range at once) and returns a snapshot that has them.
-// Concurrent calls for one range make it once. It creates the collection if need be.
-func (c *Catalog) Ensure(ctx context.Context, ns string, places []route.Place) (*Snapshot, error) {
-	panic("unbuilt")
-}
+func (c *Catalog) Snapshot() *Snapshot { return c.snapshot.Load() }
 
 // BackendFor returns the name of the backend that serves a plain database.
 func (c *Catalog) BackendFor(database string) string { return c.Snapshot().BackendFor(database) }
 
-// Create records a collection as created, with the options of the create command; of a collection with a hash layout only, its partitions
-// are made. NamespaceExists if it is there with other options.
-func (c *Catalog) Create(ctx context.Context, ns string, options bson.Document) (*Snapshot, error) {
-	panic("unbuilt")
-}
-
-// Target is what became of an index command on one partition.
-type Target struct {
-	Partition route.Partition
-	Err       error
-}
-
-// CreateIndexes adds indexes to a collection: first to its list, so that partitions made from now on have them, then to every partition.
-// A specification that MongoDB would refuse, or a unique index that lacks a field of the layout (CannotCreateIndex), is refused before anything
-// is stored. created counts indexes that were not in the list. When targets fail the list keeps the indexes; the same command again resumes.
-func (c *Catalog) CreateIndexes(ctx context.Context, ns string, specs []bson.Document) (created int, targets []Target, err error) {
-	panic("unbuilt")
-}
-
-// DropIndexes drops the indexes that the index argument of a dropIndexes command names: a name, an array of names, a key document, or "*".
-func (c *Catalog) DropIndexes(ctx context.Context, ns string, index bson.Value) (targets []Target, err error) {
-	panic("unbuilt")
-}
-
-// Drop drops a collection at once: every partition, its indexes and options. It reports whether there was one.
-func (c *Catalog) Drop(ctx context.Context, ns string) (bool, error) { panic("unbuilt") }
-
-// DropDatabase drops the collections with a layout of a database. Plain collections are the caller's business.
-func (c *Catalog) DropDatabase(ctx context.Context, database string) error { panic("unbuilt") }
-
-// Hide takes an Active partition out of routing. name is route.Partition.Name().
-func (c *Catalog) Hide(ctx context.Context, ns, name string) error { panic("unbuilt") }
-
-// Undo brings a Hidden partition back.
-func (c *Catalog) Undo(ctx context.Context, ns, name string) error { panic("unbuilt") }
-
-// DropPartition drops a partition for good, whatever its state.
-func (c *Catalog) DropPartition(ctx context.Context, ns, name string) error { panic("unbuilt") }
-
-// Reload applies another configuration, or refuses it whole with the reasons: see config.Diff.
-func (c *Catalog) Reload(ctx context.Context, cfg *config.Config) error { panic("unbuilt") }
-
 // Stray returns the physical collections that match a template but that the catalog does not know, as found by Open.
-func (c *Catalog) Stray() []backend.Namespace { panic("unbuilt") }
+func (c *Catalog) Stray() []backend.Namespace { return slices.Clone(c.stray) }
+
+// gate returns the gate of a collection, and NamespaceNotFound if it has no layout.
+func (c *Catalog) gate(ns string) (*gate, error) {
+	if c.Snapshot().Collection(ns) == nil {
+		return nil, mongoerr.New(mongoerr.NamespaceNotFound, "collection %s has no layout", ns)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g := c.mu.gates[ns]
+	if g == nil {
+		g = &gate{indexing: newSemaphore(), physical: newSemaphore(), changes: newSemaphore()}
+		c.mu.gates[ns] = g
+	}
+	return g, nil
+}
+
+// publish puts another version of a collection into a new snapshot. The caller holds the collection's changes.
+func (c *Catalog) publish(ns string, r *record, all []route.Partition) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old := c.snapshot.Load()
+	next := &Snapshot{Version: old.Version + 1, collections: maps.Clone(old.collections), config: old.config}
+	next.collections[ns] = newCollection(old.collections[ns].config, r, all)
+	c.snapshot.Store(next)
+}
+
+// nowMillis returns now in milliseconds since 1970.
+func (c *Catalog) nowMillis() int64 { return c.now().UnixMilli() }
+
+// each runs f on partitions, a few at a time, and returns for each its error.
+func each(partitions []route.Partition, f func(p route.Partition) error) []error {
+	const atOnce = 8
+	errs := make([]error, len(partitions))
+	var group sync.WaitGroup
+	slots := make(chan struct{}, atOnce)
+	for i, p := range partitions {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = f(p)
+		})
+	}
+	group.Wait()
+	return errs
+}
+
+// deployment returns a partition's backend.
+func (c *Catalog) deployment(p route.Partition) (deployment, error) {
+	d, ok := c.backends[p.Backend]
+	if !ok {
+		return deployment{}, fmt.Errorf("partition %s lies on backend %s, which is not configured", p.Name(), p.Backend)
+	}
+	return d, nil
+}
+
+// newUUID returns a random UUID (version 4).
+func newUUID() (id [16]byte) {
+	rand.Read(id[:])
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
+	return id
+}
+
+func split(ns string) (database, collection string) {
+	database, collection, _ = strings.Cut(ns, ".")
+	return database, collection
+}
+
+var errForeign = errors.New("a collection with documents that is not a partition has the name")

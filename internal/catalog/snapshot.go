@@ -1,0 +1,133 @@
+package catalog
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"oxbow/internal/bson"
+	"oxbow/internal/config"
+	"oxbow/internal/route"
+)
+
+// Snapshot is the catalog at one moment. Immutable.
+type Snapshot struct {
+	Version     int64
+	collections map[string]*Collection
+	config      *config.Config
+}
+
+// Collection returns the collection with a layout under a logical namespace "db.coll", or nil: then the namespace is plain.
+func (s *Snapshot) Collection(ns string) *Collection { return s.collections[ns] }
+
+// Collections returns all collections with a layout of a database ("": of all), by name.
+func (s *Snapshot) Collections(database string) []*Collection {
+	var list []*Collection
+	for _, c := range s.collections {
+		if database == "" || c.Database == database {
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, func(a, b *Collection) int {
+		return cmp.Or(cmp.Compare(a.Database, b.Database), cmp.Compare(a.Name, b.Name))
+	})
+	return list
+}
+
+// Physical returns the collection and partition that a physical namespace belongs to, or nil, nil: those are hidden from listings and read-only.
+func (s *Snapshot) Physical(backend, database, collection string) (*Collection, *route.Partition) {
+	name := database + "." + collection
+	for _, c := range s.collections {
+		for _, i := range c.byName[name] {
+			if c.All[i].Backend == backend {
+				return c, &c.All[i]
+			}
+		}
+	}
+	return nil, nil
+}
+
+// BackendFor returns the name of the backend that serves a plain database.
+func (s *Snapshot) BackendFor(database string) string { return s.config.BackendFor(database) }
+
+// Config returns the configuration that the snapshot follows.
+func (s *Snapshot) Config() *config.Config { return s.config }
+
+// taken reports whether a physical name belongs to a partition, on whichever backend, or is a collection with a layout.
+func (s *Snapshot) taken(database, collection string) bool {
+	name := database + "." + collection
+	if s.collections[name] != nil {
+		return true
+	}
+	for _, c := range s.collections {
+		if len(c.byName[name]) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// uses reports whether a partition other than those being dropped lies in a physical database.
+func (s *Snapshot) uses(backend, database string) bool {
+	for _, c := range s.collections {
+		for _, p := range c.All {
+			if p.Backend == backend && p.Database == database && p.State != route.Dropping {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Collection is one collection with a layout. Immutable.
+type Collection struct {
+	Database string
+	Name     string
+	Created  bool // by create, createIndexes or a first write: an undeclared-yet collection is invisible to listCollections
+	Table    route.Table
+	All      []route.Partition // of every state, in a Table's order
+	Indexes  []bson.Document   // specifications, without _id_
+	Options  bson.Document     // of create
+	Hold     time.Duration
+	UUID     [16]byte
+
+	config *config.Collection
+	record *record
+	byName map[string][]int // physical namespace → indexes into All
+}
+
+// Namespace returns "database.collection".
+func (c *Collection) Namespace() string { return c.Database + "." + c.Name }
+
+// Partition returns the partition with a physical name, or nil.
+func (c *Collection) Partition(name string) *route.Partition {
+	if at := c.byName[name]; len(at) > 0 {
+		return &c.All[at[0]]
+	}
+	return nil
+}
+
+func newCollection(cfg *config.Collection, r *record, all []route.Partition) *Collection {
+	c := &Collection{
+		Database: cfg.Database,
+		Name:     cfg.Name,
+		Created:  r.created,
+		Table:    route.Table{Layout: cfg.Layout},
+		All:      all,
+		Indexes:  r.indexes,
+		Options:  r.options,
+		Hold:     cfg.Hold,
+		UUID:     r.uuid,
+		config:   cfg,
+		record:   r,
+		byName:   make(map[string][]int, len(all)),
+	}
+	route.Sort(all)
+	for i, p := range all {
+		c.byName[p.Name()] = append(c.byName[p.Name()], i)
+		if p.State == route.Active {
+			c.Table.Partitions = append(c.Table.Partitions, p)
+		}
+	}
+	return c
+}
