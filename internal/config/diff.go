@@ -3,13 +3,11 @@ package config
 import (
 	"errors"
 	"fmt"
-
-	"oxbow/internal/route"
 )
 
 // Diff says why a running gateway can't go from one configuration to another, or nil. made tells whether a collection has partitions:
 // then its fields, units, kinds of layout and hash count stay, and so does its entry, since documents would become unroutable. every, zone, as, over
-// and name apply to partitions made from now on; keep, hold, ahead and late at once. Backends may be added; those that there are stay.
+// and name apply to partitions made from now on; keep, hold, ahead and late at once. Backends stay as they are.
 func Diff(from, to *Config, made func(namespace string) bool) error {
 	var reasons []error
 	for i := range from.Backends {
@@ -19,6 +17,11 @@ func Diff(from, to *Config, made func(namespace string) bool) error {
 			reasons = append(reasons, fmt.Errorf("backends.%s: a backend can't be removed while the gateway runs", old.Name))
 		case !old.same(now):
 			reasons = append(reasons, fmt.Errorf("backends.%s: a backend can't change while the gateway runs", old.Name))
+		}
+	}
+	for i := range to.Backends {
+		if name := to.Backends[i].Name; from.Backend(name) == nil {
+			reasons = append(reasons, fmt.Errorf("backends.%s: a backend can't be added while the gateway runs", name))
 		}
 	}
 	if from.Default != to.Default {
@@ -78,14 +81,4 @@ func (c *Collection) Change(to *Collection) error {
 		}
 	}
 	return nil
-}
-
-// SameNames reports whether a change leaves the names of partitions to be made as they were.
-func (c *Collection) SameNames(to *Collection) bool {
-	a, b := c.Layout.Time, to.Layout.Time
-	return c.Template.text == to.Template.text && c.As == to.As && (a == nil || b == nil || sameCells(a, b))
-}
-
-func sameCells(a, b *route.Time) bool {
-	return a.Every == b.Every && a.Zone.String() == b.Zone.String()
 }

@@ -13,7 +13,7 @@ type reader struct {
 // matching returns a set of all documents that a predicate matches, or, with not, that it does not match. The negation is pushed
 // down to the comparisons, since the complement of a set that is too large would be too small.
 func (r reader) matching(n query.Node, not bool) set {
-	switch n := any(n).(type) {
+	switch n := n.(type) {
 	case nil:
 		if not {
 			return nothing
@@ -32,7 +32,7 @@ func (r reader) matching(n query.Node, not bool) set {
 // leaf is matching for a predicate that has no others below it, and for $expr.
 func (r reader) leaf(n query.Node, not bool) set {
 	var path string
-	switch n := any(n).(type) {
+	switch n := n.(type) {
 	case *query.Compare:
 		path = n.Path.String()
 	case *query.In:

@@ -10,7 +10,7 @@ import (
 // slots returns the slots of a predicate on the hash field. Only equality tells a slot; arrays are never stored, and a missing
 // field lies where null does.
 func (r reader) slots(h *Hash, n query.Node, not bool) set {
-	switch n := any(n).(type) {
+	switch n := n.(type) {
 	case *query.Compare:
 		if n.Op == query.Eq && !not {
 			return h.points([]bson.Value{n.Value})

@@ -11,7 +11,7 @@ import (
 
 // times returns the times of a predicate on the time field.
 func (r reader) times(t *Time, n query.Node, not bool) set {
-	switch n := any(n).(type) {
+	switch n := n.(type) {
 	case *query.Compare:
 		return r.comparison(t, n.Op, n.Value, not)
 	case *query.In:
