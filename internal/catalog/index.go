@@ -1,0 +1,359 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"oxbow/internal/bson"
+	"oxbow/internal/mongoerr"
+	"oxbow/internal/route"
+)
+
+// Target is what became of an index command on one partition.
+type Target struct {
+	Partition route.Partition
+	Err       error
+}
+
+// CreateIndexes adds indexes to a collection: first to its list, so that partitions made from now on have them, then to every partition.
+// A specification that the backend refuses on an empty collection, or a unique index that lacks a field of the layout (CannotCreateIndex), is
+// refused before anything is stored. created counts indexes that were not in the list. When targets fail the list keeps the indexes, and the same
+// command again resumes; except that a duplicate key takes a new index back everywhere, and is returned as err. It creates the collection if need be.
+func (c *Catalog) CreateIndexes(ctx context.Context, ns string, specs []bson.Document) (created int, targets []Target, err error) {
+	g, err := c.gate(ns)
+	if err != nil {
+		return 0, nil, err
+	}
+	if err := g.indexing.acquire(ctx); err != nil {
+		return 0, nil, err
+	}
+	defer g.indexing.release()
+	specs = withoutID(specs)
+	fresh, err := c.checkIndexes(ctx, ns, specs)
+	if err != nil {
+		return 0, nil, err
+	}
+	if err := c.listIndexes(ctx, g, ns, fresh); err != nil {
+		return 0, nil, err
+	}
+	targets, err = c.onPartitions(ctx, g, ns, func(d deployment, p route.Partition) error {
+		return d.createIndexes(ctx, p.Database, p.Collection, specs)
+	})
+	if err != nil {
+		return len(fresh), targets, err
+	}
+	if duplicate := firstDuplicate(targets); duplicate != nil && len(fresh) > 0 {
+		_, err := c.unlistIndexes(ctx, g, ns, indexNames(fresh))
+		return 0, nil, errors.Join(duplicate, err)
+	}
+	return len(fresh), targets, nil
+}
+
+// DropIndexes drops the indexes that the index argument of a dropIndexes command names: a name, an array of names, a key document, or "*".
+func (c *Catalog) DropIndexes(ctx context.Context, ns string, index bson.Value) (targets []Target, err error) {
+	g, err := c.gate(ns)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.indexing.acquire(ctx); err != nil {
+		return nil, err
+	}
+	defer g.indexing.release()
+	col := c.Snapshot().Collection(ns)
+	if !col.Created {
+		return nil, mongoerr.New(mongoerr.NamespaceNotFound, "ns not found %s", ns)
+	}
+	names, err := col.indexesNamed(index)
+	if err != nil {
+		return nil, err
+	}
+	return c.unlistIndexes(ctx, g, ns, names)
+}
+
+// checkIndexes returns the specifications that are not in a collection's list yet, and an error for those that can't be.
+func (c *Catalog) checkIndexes(ctx context.Context, ns string, specs []bson.Document) (fresh []bson.Document, err error) {
+	col := c.Snapshot().Collection(ns)
+	for _, spec := range specs {
+		if err := col.checkUnique(spec); err != nil {
+			return nil, err
+		}
+		known, err := col.hasIndex(spec)
+		if err != nil {
+			return nil, err
+		}
+		if !known {
+			fresh = append(fresh, slices.Clone(spec))
+		}
+	}
+	if len(fresh) == 0 {
+		return nil, nil
+	}
+	return fresh, c.tryIndexes(ctx, col, slices.Concat(col.Indexes, fresh))
+}
+
+// tryIndexes makes indexes on an empty collection of the catalog's own database on one of the collection's backends, and drops it again: the
+// backend's own judgement, before anything of the collection has changed.
+func (c *Catalog) tryIndexes(ctx context.Context, col *Collection, specs []bson.Document) error {
+	d := c.backends[col.config.Over[0]]
+	name := fmt.Sprintf("trial_%x", newUUID())
+	err := d.create(ctx, Database, name, col.Options)
+	if err == nil {
+		err = d.createIndexes(ctx, Database, name, specs)
+	}
+	// The trial goes even when the client has gone.
+	if dropErr := d.drop(context.WithoutCancel(ctx), Database, name); dropErr != nil && err == nil {
+		err = dropErr
+	}
+	var refused *mongoerr.Error
+	if errors.As(err, &refused) {
+		return refused // without the trial's name around it
+	}
+	return err
+}
+
+// checkUnique refuses a unique index that lacks a field of the layout: documents of two partitions could have the same key.
+func (col *Collection) checkUnique(spec bson.Document) error {
+	if unique, _ := bson.Get(spec, "unique"); !isTrue(unique) {
+		return nil
+	}
+	key, _ := bson.Get(spec, "key")
+	for _, field := range col.layoutFields() {
+		if _, ok := bson.Get(key.Data, field); !ok {
+			return mongoerr.New(mongoerr.CannotCreateIndex,
+				"the unique index %s must hold the field '%s' of the layout of %s: without it, equal keys could lie in two partitions", key, field, col.Namespace())
+		}
+	}
+	return nil
+}
+
+func isTrue(v bson.Value) bool {
+	if b, ok := v.BooleanOK(); ok {
+		return b
+	}
+	n, ok := bson.NumberOf(v)
+	return ok && !n.IsZero()
+}
+
+// layoutFields returns the paths of the layout's fields.
+func (col *Collection) layoutFields() []string {
+	var list []string
+	if t := col.Table.Layout.Time; t != nil {
+		list = append(list, t.Field.String())
+	}
+	if h := col.Table.Layout.Hash; h != nil {
+		list = append(list, h.Field.String())
+	}
+	return list
+}
+
+// hasIndex reports whether a specification is in the list. One of the same name with another key, or the same key under another name or with
+// other options, is MongoDB's error.
+func (col *Collection) hasIndex(spec bson.Document) (bool, error) {
+	name, key := nameOf(spec), keyOf(spec)
+	for _, known := range col.Indexes {
+		sameName, sameKey := nameOf(known) == name, slices.Equal(keyOf(known), key)
+		switch {
+		case sameName && !sameKey:
+			return false, mongoerr.New(mongoerr.IndexKeySpecsConflict, "An existing index has the same name as the requested index. When index names are not specified, they are auto generated and can cause conflicts. Please refer to our documentation. Requested index: %s, existing index: %s", spec, known)
+		case sameName && sameSpec(known, spec):
+			return true, nil
+		case sameName:
+			return false, mongoerr.New(mongoerr.IndexOptionsConflict, "An equivalent index already exists with the same name but different options. Requested index: %s, existing index: %s", spec, known)
+		case sameKey && sameSpec(known, spec):
+			return false, mongoerr.New(mongoerr.IndexOptionsConflict, "Index already exists with a different name: %s", nameOf(known))
+		}
+	}
+	return false, nil
+}
+
+// sameSpec compares two specifications, whatever the order of their options, without name and version.
+func sameSpec(a, b bson.Document) bool {
+	return covers(a, b) && covers(b, a)
+}
+
+// covers reports whether b has all that a has. An option that is false is as one that is not there.
+func covers(a, b bson.Document) bool {
+	it := bson.Elements(a)
+	for it.Next() {
+		switch key := string(it.Key()); key {
+		case "name", "v", "ns", "background":
+		default:
+			v := it.Value()
+			o, ok := bson.Get(b, key)
+			if !ok && v.Type == bson.TypeBoolean && !isTrue(v) {
+				continue
+			}
+			if !ok || !bson.Equal(v, o) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func nameOf(spec bson.Document) string {
+	v, _ := bson.Get(spec, "name")
+	s, _ := v.StringValueOK()
+	return s
+}
+
+func keyOf(spec bson.Document) bson.Document {
+	v, _ := bson.Get(spec, "key")
+	return v.Data
+}
+
+// withoutID leaves out {_id: 1}, which every collection has.
+func withoutID(specs []bson.Document) []bson.Document {
+	return slices.DeleteFunc(slices.Clone(specs), func(spec bson.Document) bool {
+		return isIDKey(keyOf(spec))
+	})
+}
+
+// isIDKey reports whether an index's key is {_id: 1}.
+func isIDKey(key bson.Document) bool {
+	it := bson.Elements(key)
+	if !it.Next() || string(it.Key()) != "_id" {
+		return false
+	}
+	n, ok := bson.NumberOf(it.Value())
+	return ok && n.Sign() > 0 && !it.Next()
+}
+
+func indexNames(specs []bson.Document) []string {
+	var list []string
+	for _, spec := range specs {
+		list = append(list, nameOf(spec))
+	}
+	return list
+}
+
+// listIndexes adds indexes to a collection's list; the collection exists afterwards.
+func (c *Catalog) listIndexes(ctx context.Context, g *gate, ns string, fresh []bson.Document) error {
+	if err := g.changes.acquire(ctx); err != nil {
+		return err
+	}
+	defer g.changes.release()
+	col := c.Snapshot().Collection(ns)
+	if !col.Created {
+		if err := c.markCreated(ctx, col, nil); err != nil {
+			return err
+		}
+		col = c.Snapshot().Collection(ns)
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	return c.setIndexes(ctx, col, slices.Concat(col.Indexes, fresh))
+}
+
+// unlistIndexes takes indexes off a collection's list and drops them on every partition.
+func (c *Catalog) unlistIndexes(ctx context.Context, g *gate, ns string, names []string) ([]Target, error) {
+	if err := g.changes.acquire(ctx); err != nil {
+		return nil, err
+	}
+	col := c.Snapshot().Collection(ns)
+	left := slices.DeleteFunc(slices.Clone(col.Indexes), func(spec bson.Document) bool { return slices.Contains(names, nameOf(spec)) })
+	err := c.setIndexes(ctx, col, left)
+	g.changes.release()
+	if err != nil {
+		return nil, err
+	}
+	return c.onPartitions(ctx, g, ns, func(d deployment, p route.Partition) error {
+		var errs []error
+		for _, name := range names {
+			errs = append(errs, d.dropIndex(ctx, p.Database, p.Collection, name))
+		}
+		return errors.Join(errs...)
+	})
+}
+
+func (c *Catalog) setIndexes(ctx context.Context, col *Collection, indexes []bson.Document) error {
+	r := *col.record
+	r.indexes = indexes
+	if err := c.store.putRecord(ctx, &r); err != nil {
+		return err
+	}
+	c.publish(col.Namespace(), &r, col.All)
+	return nil
+}
+
+// onPartitions runs f on each partition that is there, one at a time. Between two, and during none, partitions may be dropped.
+func (c *Catalog) onPartitions(ctx context.Context, g *gate, ns string, f func(deployment, route.Partition) error) ([]Target, error) {
+	var targets []Target
+	for _, p := range c.Snapshot().Collection(ns).All {
+		if p.State != route.Active && p.State != route.Hidden {
+			continue
+		}
+		if err := g.physical.acquire(ctx); err != nil {
+			return targets, err
+		}
+		col := c.Snapshot().Collection(ns)
+		if now := col.Partition(p.Name()); now != nil && (now.State == route.Active || now.State == route.Hidden) {
+			d, err := c.deployment(p)
+			if err == nil {
+				err = f(d, p)
+			}
+			targets = append(targets, Target{Partition: p, Err: err})
+		}
+		g.physical.release()
+	}
+	return targets, nil
+}
+
+func firstDuplicate(targets []Target) error {
+	for _, t := range targets {
+		if mongoerr.Is(t.Err, mongoerr.DuplicateKey) {
+			return t.Err
+		}
+	}
+	return nil
+}
+
+// indexesNamed returns the names of the indexes that a dropIndexes command's argument means.
+func (col *Collection) indexesNamed(index bson.Value) ([]string, error) {
+	switch index.Type {
+	case bson.TypeString:
+		name, _ := index.StringValueOK()
+		if name == "*" {
+			return indexNames(col.Indexes), nil
+		}
+		return col.namesKnown(name)
+	case bson.TypeArray:
+		var list []string
+		it := bson.Elements(index.Data)
+		for it.Next() {
+			name, ok := it.Value().StringValueOK()
+			if !ok {
+				return nil, mongoerr.New(mongoerr.TypeMismatch, "dropIndexes takes an array of index names, not of %s", bson.TypeName(it.Value().Type))
+			}
+			list = append(list, name)
+		}
+		return col.namesKnown(list...)
+	case bson.TypeDocument:
+		if isIDKey(index.Data) {
+			return col.namesKnown("_id_")
+		}
+		for _, spec := range col.Indexes {
+			if bson.Equal(bson.Value{Type: bson.TypeDocument, Data: keyOf(spec)}, index) {
+				return []string{nameOf(spec)}, nil
+			}
+		}
+		return nil, mongoerr.New(mongoerr.IndexNotFound, "can't find index with key: %s", index)
+	}
+	return nil, mongoerr.New(mongoerr.TypeMismatch, "dropIndexes takes a name, an array of names or a key, not a %s", bson.TypeName(index.Type))
+}
+
+// namesKnown returns names that are all in the list.
+func (col *Collection) namesKnown(names ...string) ([]string, error) {
+	for _, name := range names {
+		if name == "_id_" {
+			return nil, mongoerr.New(mongoerr.InvalidOptions, "cannot drop _id index")
+		}
+		if !slices.Contains(indexNames(col.Indexes), name) {
+			return nil, mongoerr.New(mongoerr.IndexNotFound, "index not found with name [%s]", name)
+		}
+	}
+	return names, nil
+}
