@@ -23,7 +23,10 @@ func idText(doc bson.Document) string {
 	return elementText("_id", v)
 }
 
-// valueText renders a value as MongoDB's error messages do, which is close to what the shell prints.
+// maxText is about how much of a value an error message shows, in bytes.
+const maxText = 2 << 10
+
+// valueText renders a value as MongoDB's error messages do, which is close to what the shell prints; large ones in part.
 func valueText(v bson.Value) string {
 	var b strings.Builder
 	writeText(&b, v)
@@ -34,7 +37,7 @@ func writeText(b *strings.Builder, v bson.Value) {
 	switch v.Type {
 	case bson.TypeString, bson.TypeSymbol:
 		s, _ := stringOf(v)
-		fmt.Fprintf(b, "%q", s)
+		fmt.Fprintf(b, "%q", shorten(s))
 	case bson.TypeDocument:
 		writeElements(b, v.Data, "{ ", " }", true)
 	case bson.TypeArray:
@@ -66,7 +69,7 @@ func writeText(b *strings.Builder, v bson.Value) {
 		b.WriteString("/" + pattern + "/" + options)
 	case bson.TypeBinary:
 		subtype, data, _ := v.BinaryOK()
-		fmt.Fprintf(b, "BinData(%d, %X)", subtype, data)
+		fmt.Fprintf(b, "BinData(%d, %s)", subtype, shorten(fmt.Sprintf("%X", data[:min(len(data), maxText)])))
 	default:
 		b.WriteString(bson.TypeName(v.Type))
 	}
@@ -78,6 +81,10 @@ func writeElements(b *strings.Builder, doc []byte, open, end string, keys bool) 
 	for it.Next() {
 		b.WriteString(separator)
 		separator = ", "
+		if b.Len() > maxText {
+			b.WriteString("...")
+			break
+		}
 		if keys {
 			b.Write(it.Key())
 			b.WriteString(": ")
@@ -89,6 +96,14 @@ func writeElements(b *strings.Builder, doc []byte, open, end string, keys bool) 
 		end = strings.TrimLeft(end, " ")
 	}
 	b.WriteString(end)
+}
+
+// shorten cuts a text to what a message shows of it.
+func shorten(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	return s[:maxText] + "..."
 }
 
 // doubleText shows that a whole number is a double.

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"slices"
 	"strconv"
 	"sync"
 
@@ -194,40 +195,31 @@ func (ap *applier) value(dst []byte, v bson.Value, n *updateNode) ([]byte, bson.
 
 // indexed appends an array, changed at the indexes that n's children name.
 func (ap *applier) indexed(dst []byte, v bson.Value, n *updateNode) ([]byte, bool, error) {
-	for _, c := range n.children {
-		if c.index < 0 {
-			if err := ap.obstructChild(v, c); err != nil {
-				return dst, false, err
-			}
-		}
+	children, err := ap.byIndex(v, n)
+	if err != nil {
+		return dst, false, err
 	}
 	start := len(dst)
 	dst = begin(dst)
 	changed, count := false, 0
-	it := bson.Elements(v.Data)
-	for ; it.Next(); count++ {
-		i := n.childAt(count)
-		if i < 0 {
+	for it := bson.Elements(v.Data); it.Next(); count++ {
+		if len(children) == 0 || children[0].index != count {
 			dst = append(dst, it.Raw()...)
 			continue
 		}
 		var what outcome
-		var err error
 		ap.direct = true
-		if dst, what, err = ap.element(dst, it.Key(), it.Value(), n.children[i]); err != nil {
+		if dst, what, err = ap.element(dst, it.Key(), it.Value(), children[0]); err != nil {
 			return dst, false, err
 		}
 		if what == kept {
 			dst = append(dst, it.Raw()...)
 		}
 		changed = changed || what != kept
+		children = children[1:]
 	}
-	for _, c := range n.children {
-		if c.index < count {
-			continue
-		}
+	for _, c := range children {
 		var created bool
-		var err error
 		if dst, created, err = ap.beyond(dst, count, c); err != nil {
 			return dst, false, err
 		}
@@ -236,6 +228,25 @@ func (ap *applier) indexed(dst []byte, v bson.Value, n *updateNode) ([]byte, boo
 		}
 	}
 	return finish(dst, start), changed, nil
+}
+
+// byIndex returns the children of n that stand for elements of the array v, in the order of their indexes; it says what it means that others
+// are looked for in an array.
+func (ap *applier) byIndex(v bson.Value, n *updateNode) ([]*updateNode, error) {
+	indexes := 0
+	for i, c := range n.children {
+		if c.index < 0 {
+			if err := ap.obstructChild(v, c); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if i > 0 && n.children[i-1].index == c.index {
+			return nil, mongoerr.New(mongoerr.ConflictingUpdateOperators, "Update created a conflict at '%s'", joinPath(ap.pathText(), c.name))
+		}
+		indexes = i + 1
+	}
+	return n.children[:indexes], nil
 }
 
 // beyond creates the element c behind the count elements of an array, with nulls between.
@@ -247,6 +258,7 @@ func (ap *applier) beyond(dst []byte, count int, c *updateNode) ([]byte, bool, e
 	if c.index-count > maxPadding {
 		return dst, false, mongoerr.New(mongoerr.CannotBackfillArray, "can't backfill more than %d elements", maxPadding)
 	}
+	dst = slices.Grow(dst, (c.index-count)*len("N1000000."))
 	for ; count < c.index; count++ {
 		dst = appendIndexedHeader(dst, bson.TypeNull, count)
 	}

@@ -1,6 +1,10 @@
 package query
 
-import "oxbow/internal/bson"
+import (
+	"slices"
+
+	"oxbow/internal/bson"
+)
 
 // Touches reports whether the update can change the value at path in a document that it is applied to: an operator on it, on a
 // prefix of it or below it, a replacement, a pipeline. v is the value that every document has there afterwards if that is known (constant;
@@ -33,7 +37,8 @@ func (n *updateNode) touches(rest []string, top bool) (bool, bson.Value, bool) {
 	if i := n.child([]byte(rest[0])); i >= 0 {
 		return n.children[i].touches(rest[1:], top)
 	}
-	return false, bson.Value{}, false
+	// In an array, what an index names is also what the rest of the path may be found in.
+	return n.key != nil && slices.ContainsFunc(n.children, func(c *updateNode) bool { return c.index >= 0 }), bson.Value{}, false
 }
 
 // operatorTouches says what an operator does to the value at rest below its own path.

@@ -38,16 +38,6 @@ func (n *updateNode) child(name []byte) int {
 	return -1
 }
 
-// childAt returns the position of the child for an array index, or -1.
-func (n *updateNode) childAt(index int) int {
-	for i, c := range n.children {
-		if c.index == index {
-			return i
-		}
-	}
-	return -1
-}
-
 // add puts a child in its place.
 func (n *updateNode) add(c *updateNode) {
 	i, _ := slices.BinarySearchFunc(n.children, c, compareSteps)
@@ -70,11 +60,14 @@ func (n *updateNode) seal() {
 	}
 }
 
-// compareSteps orders the children of a node: array indexes by value, other names by bytes
+// compareSteps orders the children of a node: array indexes by value, then other names by bytes
 // (https://www.mongodb.com/docs/manual/reference/operator/update/#behavior, since 5.0).
 func compareSteps(a, b *updateNode) int {
-	if a.index >= 0 && b.index >= 0 && a.index != b.index {
+	switch {
+	case a.index >= 0 && b.index >= 0 && a.index != b.index:
 		return a.index - b.index
+	case (a.index >= 0) != (b.index >= 0):
+		return b.index - a.index
 	}
 	return strings.Compare(a.name, b.name)
 }
