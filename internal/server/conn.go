@@ -32,6 +32,7 @@ type conn struct {
 	request   command.Request
 	reply     command.Reply
 	sequences []backend.Sequence
+	lastReply int32 // the id of the last reply
 }
 
 func newConn(s *Server, nc net.Conn, id int64) *conn {
@@ -107,31 +108,40 @@ func (c *conn) answer(m *wire.Message) error {
 		return c.answerBad(m, err)
 	}
 	responseTo := m.Header.RequestID
-	for {
-		buf := takeBuffer()
-		again, err := c.answerOnce(m, body, responseTo, buf)
-		if err != nil || !again {
+	for body != nil {
+		if body, err = c.answerOnce(m, body, responseTo); err != nil {
 			return err
 		}
-		if c.reply.Next != nil {
-			body = c.reply.Next
-		}
-		responseTo = c.server.replyID.Load()
+		responseTo = c.lastReply
 	}
+	return nil
 }
 
-// answerOnce runs the command once; again says that it is to run once more, unasked.
-func (c *conn) answerOnce(m *wire.Message, body bson.Document, responseTo int32, buf *[]byte) (again bool, err error) {
+// answerOnce runs the command once. It returns the command that is to run next, unasked, or nil.
+func (c *conn) answerOnce(m *wire.Message, body bson.Document, responseTo int32) (next bson.Document, err error) {
+	buf := takeBuffer()
 	defer giveBuffer(buf)
 	c.request = command.Request{Body: body, Sequences: c.sequencesOf(m), Conn: &c.client, Exhaust: m.Flags&wire.ExhaustAllowed != 0}
 	c.reply = command.Reply{Elements: append(*buf, make([]byte, wire.ReplyRoom)...)}
+	defer c.forget(buf)
 	c.server.table.Run(c.server.base, &c.request, &c.reply)
-	defer func() { *buf = c.reply.Elements[:0] }()
 	if m.Flags&wire.MoreToCome != 0 {
-		return false, nil
+		return nil, nil
 	}
-	again = c.reply.Again && m.Header.OpCode == wire.OpMsg
-	return again, c.write(m, responseTo, again)
+	if c.reply.Again && m.Header.OpCode == wire.OpMsg {
+		next = body
+		if c.reply.Next != nil {
+			next = c.reply.Next
+		}
+	}
+	return next, c.write(m, responseTo, next != nil)
+}
+
+// forget keeps the reply's buffer for the next one and drops everything else: an idle connection must not hold on to a message.
+func (c *conn) forget(buf *[]byte) {
+	*buf = c.reply.Elements[:0]
+	c.request, c.reply = command.Request{}, command.Reply{}
+	clear(c.sequences[:cap(c.sequences)])
 }
 
 // sequencesOf gives the message's sequences as the backends know them.
@@ -186,7 +196,7 @@ func (c *conn) answerBad(m *wire.Message, err error) error {
 	buf := takeBuffer()
 	defer giveBuffer(buf)
 	c.reply = command.Reply{Elements: command.ErrorReply(append(*buf, make([]byte, wire.ReplyRoom)...), answer)}
-	defer func() { *buf = c.reply.Elements[:0] }()
+	defer c.forget(buf)
 	return c.write(m, m.Header.RequestID, false)
 }
 

@@ -27,6 +27,7 @@ func giveBuffer(b *[]byte) {
 func (c *conn) write(m *wire.Message, responseTo int32, more bool) error {
 	c.limit()
 	id := c.server.replyID.Add(1)
+	c.lastReply = id
 	if m.Header.OpCode == wire.OpQuery {
 		doc := c.document()
 		_, isError := bson.Get(doc, "errmsg")
