@@ -34,7 +34,7 @@ func TestHello(t *testing.T) {
 	table := newTable()
 	for name, primary := range map[string]string{"hello": "isWritablePrimary", "isMaster": "ismaster", "ismaster": "ismaster"} {
 		conn := &Conn{ID: 42}
-		got := runRequest(t, table, t.Context(), &Request{Conn: conn, Body: doc(t, withDatabase(driver.D{
+		got := runRequest(t, table, t.Context(), &Request{Conn: conn, Body: doc(t, onAdmin(driver.D{
 			{Key: name, Value: 1}, {Key: "helloOk", Value: true}, {Key: "compression", Value: driver.A{"lzma", "zstd", "snappy"}},
 			{Key: "client", Value: driver.D{{Key: "application", Value: driver.D{{Key: "name", Value: "test"}}}}},
 			{Key: "speculativeAuthenticate", Value: driver.D{{Key: "saslStart", Value: 1}}}, {Key: "somethingNew", Value: 1},
@@ -100,7 +100,7 @@ func TestAwaitableHello(t *testing.T) {
 func TestExhaustHello(t *testing.T) {
 	table := newTable()
 	ask := func(d driver.D) Reply {
-		req := Request{Body: doc(t, withDatabase(d)), Exhaust: true, Conn: &Conn{}}
+		req := Request{Body: doc(t, onAdmin(d)), Exhaust: true, Conn: &Conn{}}
 		reply := Reply{}
 		table.Run(t.Context(), &req, &reply)
 		return reply

@@ -48,10 +48,10 @@ func doc(t testing.TB, d driver.D) bson.Document {
 // run runs a command against admin unless it names a database, and returns its reply.
 func run(t testing.TB, table *Table, d driver.D) driver.M {
 	t.Helper()
-	return runRequest(t, table, t.Context(), &Request{Body: doc(t, withDatabase(d))})
+	return runRequest(t, table, t.Context(), &Request{Body: doc(t, onAdmin(d))})
 }
 
-func withDatabase(d driver.D) driver.D {
+func onAdmin(d driver.D) driver.D {
 	for _, e := range d {
 		if e.Key == "$db" {
 			return d
