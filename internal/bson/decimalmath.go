@@ -38,10 +38,27 @@ func (n Number) Decimal() Number {
 	return packDecimal(&x)
 }
 
+// WideDecimal returns n as a Decimal128 as MongoDB converts the terms of sums ($add, $sum, $avg): doubles to 34 significant digits,
+// without zeros at the end.
+func (n Number) WideDecimal() Number {
+	if n.t != TypeDouble {
+		return n.Decimal()
+	}
+	var x apd.Decimal
+	unpackDouble(&x, n.Float64(), decimalDigits)
+	if x.Form == apd.Finite {
+		x.Reduce(&x)
+		if x.Exponent > 0 && x.NumDigits()+int64(x.Exponent) <= decimalDigits { // whole numbers are written as such
+			_, _ = decimalContext.Quantize(&x, &x, 0)
+		}
+	}
+	return packDecimal(&x)
+}
+
 // unpack sets x to n.
 func (n Number) unpack(x *apd.Decimal) {
 	if n.t == TypeDouble {
-		unpackDouble(x, n.Float64())
+		unpackDouble(x, n.Float64(), doubleDigits)
 		return
 	}
 	d := n.decimal()
@@ -64,10 +81,13 @@ func (n Number) unpack(x *apd.Decimal) {
 	}
 }
 
-// unpackDouble sets x to f rounded to 15 significant digits.
-func unpackDouble(x *apd.Decimal, f float64) {
-	var buf [32]byte
-	text := strconv.AppendFloat(buf[:0], f, 'e', 14, 64)
+// doubleDigits is the number of digits that MongoDB keeps of a double in a Decimal128.
+const doubleDigits = 15
+
+// unpackDouble sets x to f rounded to so many significant digits.
+func unpackDouble(x *apd.Decimal, f float64, digits int) {
+	var buf [48]byte
+	text := strconv.AppendFloat(buf[:0], f, 'e', digits-1, 64)
 	if f == 0 {
 		text = strconv.AppendFloat(buf[:0], f, 'f', 0, 64)
 	}

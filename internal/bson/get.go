@@ -1,19 +1,57 @@
 package bson
 
-import "errors"
+import (
+	"bytes"
+	"errors"
+	"strings"
+)
 
 var errMalformed = errors.New("malformed BSON")
 
 // Get returns the value of the first element of doc named key (one level, no dots), and whether there is one.
 func Get(doc []byte, key string) (Value, bool) {
-	it := Elements(doc)
-	for it.Next() {
-		if string(it.Key()) == key {
-			return it.Value(), true
+	rest := Elements(doc).rest
+	for len(rest) > len(key)+1 && rest[0] != 0 {
+		t := Type(rest[0])
+		found := rest[len(key)+1] == 0 && string(rest[1:len(key)+1]) == key
+		head := len(key) + 2
+		if !found {
+			end := bytes.IndexByte(rest[1:], 0)
+			if end < 0 {
+				break
+			}
+			head = end + 2
 		}
+		data := rest[head:]
+		size := int(fixedSizes[t])
+		if size < 0 || size > len(data) {
+			var ok bool
+			if size, ok = valueSize(t, data); !ok {
+				break
+			}
+		}
+		if found && strings.IndexByte(key, 0) < 0 {
+			return Value{Type: t, Data: data[:size:size]}, true
+		}
+		rest = data[size:]
 	}
 	return Value{}, false
 }
+
+// fixedSizes gives the lengths of the values of types that have one; -1 for the others.
+var fixedSizes = func() (sizes [256]int8) {
+	var room [16]byte
+	for t := range sizes {
+		sizes[t] = -1
+		switch t := Type(t); t {
+		case TypeNull, TypeUndefined, TypeMinKey, TypeMaxKey, TypeBoolean, TypeInt32, TypeDouble, TypeInt64, TypeDateTime, TypeTimestamp,
+			TypeObjectID, TypeDecimal128:
+			n, _ := valueSize(t, room[:])
+			sizes[t] = int8(n)
+		}
+	}
+	return sizes
+}()
 
 // First returns the key and the value of doc's first element; of a command document that is the command's name.
 func First(doc []byte) (key string, v Value, ok bool) {

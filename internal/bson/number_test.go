@@ -203,3 +203,17 @@ func TestDoubleToDecimal(t *testing.T) {
 		}
 	}
 }
+
+func TestWideDecimal(t *testing.T) {
+	for f, want := range map[float64]string{
+		0.1: "0.1000000000000000055511151231257827", 2.5: "2.5", 100: "100", 0: "0", -1e20: "-100000000000000000000",
+		1e300: "1.00000000000000005250476025520442E+300", math.Inf(1): "Infinity",
+	} {
+		if got := bson.Double(f).WideDecimal(); got.String() != want {
+			t.Errorf("%v: %s, want %s", f, got, want)
+		}
+	}
+	if got := bson.Int64(math.MaxInt64).WideDecimal(); got.String() != "9223372036854775807" {
+		t.Errorf("the greatest int64: %s", got)
+	}
+}

@@ -2,7 +2,6 @@ package bson
 
 import (
 	"math"
-	"strconv"
 
 	"github.com/cockroachdb/apd/v3"
 )
@@ -31,10 +30,7 @@ func (n Number) quantize(places int, mode apd.Rounder, whole func(float64) float
 		if places == 0 || math.IsNaN(f) || math.IsInf(f, 0) {
 			return Double(whole(f)), false
 		}
-		// 34 digits of the double, as MongoDB takes them here, not the 15 of its conversions.
-		if _, _, err := x.SetString(strconv.FormatFloat(f, 'e', decimalDigits-1, 64)); err != nil {
-			return n, false
-		}
+		unpackDouble(&x, f, decimalDigits) // as MongoDB does here, not with the 15 digits of its conversions
 	default:
 		n.unpack(&x)
 	}

@@ -1,9 +1,12 @@
 package bson_test
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"oxbow/internal/bson"
 	"oxbow/internal/bson/bsontest"
@@ -114,4 +117,39 @@ func TestLookup(t *testing.T) {
 			t.Errorf("%s in %s: ok %v, array %v", c.path, c.doc, ok, array)
 		}
 	}
+}
+
+func TestGet(t *testing.T) {
+	doc := bsontest.Doc(t, `{"a": {"b": 1}, "ab": null, "": "x", "a\u00e4": [1], "a": 2}`)
+	for key, want := range map[string]bson.Type{"a": bson.TypeDocument, "ab": bson.TypeNull, "": bson.TypeString, "aä": bson.TypeArray} {
+		if v, ok := bson.Get(doc, key); !ok || v.Type != want {
+			t.Errorf("%q: type %s, %v", key, v.Type, ok)
+		}
+	}
+	for _, key := range []string{"b", "A", "abc", "a\x00"} {
+		if v, ok := bson.Get(doc, key); ok {
+			t.Errorf("%q is found: %s", key, v)
+		}
+	}
+	// The bytes behind a key are no part of it.
+	if v, ok := bson.Get(bsontest.Doc(t, `{"a": 65}`), "a\x00A\x00\x00"); ok {
+		t.Errorf("a key with a zero byte is found: %s", v)
+	}
+}
+
+// TestGetAgreesWithElements holds the two ways of reading a document against each other.
+func TestGetAgreesWithElements(t *testing.T) {
+	documents := bsontest.Documents(1)
+	rapid.Check(t, func(t *rapid.T) {
+		doc := documents.Draw(t, "document")
+		seen := map[string]bool{}
+		it := bson.Elements(doc)
+		for it.Next() {
+			key := string(it.Key())
+			if v, ok := bson.Get(doc, key); !seen[key] && (!ok || !bytes.Equal(v.Data, it.Value().Data) || v.Type != it.Value().Type) {
+				t.Fatalf("%q: %v, want %v", key, v, it.Value())
+			}
+			seen[key] = true
+		}
+	})
 }
