@@ -101,11 +101,19 @@ func (t *summation) float() float64 {
 
 // total returns the sum of everything as a decimal.
 func (t *summation) total() bson.Number {
-	rest := bson.Double(t.float())
-	if i, ok := t.integer(); ok && t.special == 0 {
-		rest = bson.Int64(i)
+	n := t.decimal
+	i, ok := t.integer()
+	switch {
+	case !ok || math.IsNaN(t.sum) || math.IsInf(t.sum, 0):
+		n, _ = n.Add(bson.Double(t.float()).WideDecimal())
+		return n
+	case t.special != 0 || t.sum != 0:
+		n, _ = n.Add(bson.Double(t.sum).WideDecimal())
+		n, _ = n.Add(bson.Double(t.rest).WideDecimal())
 	}
-	n, _ := t.decimal.Add(rest.Decimal())
+	if i != 0 {
+		n, _ = n.Add(bson.Int64(i))
+	}
 	return n
 }
 
