@@ -51,7 +51,7 @@ func (d *Data) aggregateDatabase(ctx context.Context, req *Request, reply *Reply
 
 func (d *Data) planAggregate(a view, s *statement.Aggregate) (*plan.Aggregate, error) {
 	env := d.env(s.Let)
-	pipeline, err := query.ParsePipeline(s.Pipeline, query.PipelineOptions{Env: env, MaxBytes: stageBytes, Lookup: d.lookup(a, env)})
+	pipeline, err := query.ParsePipeline(s.Pipeline, query.PipelineOptions{Env: env, MaxBytes: stageBytes, Lookup: d.lookup(a)})
 	if err != nil {
 		return nil, err
 	}
@@ -59,14 +59,23 @@ func (d *Data) planAggregate(a view, s *statement.Aggregate) (*plan.Aggregate, e
 }
 
 // lookup finds the documents of another collection of the database, whatever its layout, for $lookup.
-func (d *Data) lookup(a view, env query.Env) func(context.Context, string, bson.Document) (query.Documents, error) {
+func (d *Data) lookup(a view) func(context.Context, string, query.Head) (query.Documents, error) {
 	database := a.source.Database
-	return func(_ context.Context, collection string, filter bson.Document) (query.Documents, error) {
+	return func(_ context.Context, collection string, find query.Head) (query.Documents, error) {
 		src := plan.Source{Database: database, Name: collection, Collection: a.snapshot.Collection(database + "." + collection)}
 		if src.Collection == nil {
 			src.Backend = a.snapshot.BackendFor(database)
 		}
-		f := &statement.Find{Generic: statement.Generic{Database: database}, Collection: collection, Filter: filter, BatchSize: -1}
+		f := &statement.Find{
+			Generic: statement.Generic{Database: database}, Collection: collection, BatchSize: -1,
+			Filter: find.Filter, Sort: find.Sort, Skip: find.Skip, Limit: find.Limit, Let: find.Let,
+		}
+		env := d.env(nil)
+		let, err := query.EvalLet(find.Let, env)
+		if err != nil {
+			return nil, err
+		}
+		env.Let = let
 		p, err := plan.NewFind(f, src, env)
 		if err != nil {
 			return nil, err

@@ -73,6 +73,7 @@ const (
 	IllegalOpMsgFlag              Code = 223
 	QueryFeatureNotAllowed        Code = 224
 	TransactionTooOld             Code = 225
+	MaxSubPipelineDepthExceeded   Code = 232
 	TooManyDocumentSequences      Code = 233
 	CursorKilled                  Code = 237
 	ConversionFailure             Code = 241

@@ -107,6 +107,3 @@ func EvalLet(let bson.Document, env Env) (bson.Document, error) {
 	v, err := s.document(fields)
 	return v.Data, err
 }
-
-// Conjuncts returns plain predicates that the expression implies where it is used as a filter.
-func (e *Expression) Conjuncts() []Node { return nil }

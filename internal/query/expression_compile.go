@@ -1,6 +1,7 @@
 package query
 
 import (
+	"slices"
 	"strings"
 
 	"oxbow/internal/bson"
@@ -205,6 +206,11 @@ func (c *compiler) namedVariable(name string, parts []string) (node, error) {
 	case "NOW":
 		var s Scratch
 		return constantPath(s.date(c.env.NowMillis), parts)
+	}
+	if slices.Contains(c.env.unbound, name) {
+		slot := c.bind(name)
+		c.scope = c.scope[:len(c.scope)-1]
+		return c.variable(slot, parts), nil
 	}
 	if v, ok := bson.Get(c.env.Let, name); ok {
 		if v.Type == bson.TypeUndefined {

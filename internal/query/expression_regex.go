@@ -2,7 +2,6 @@ package query
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -14,8 +13,8 @@ import (
 type regexNode struct {
 	name                  string
 	input, regex, options node
-	fixed                 *regexp.Regexp // of a constant pattern
-	result                func(n *regexNode, s *Scratch, re *regexp.Regexp, text []byte) (bson.Value, error)
+	fixed                 *Regex // of a constant pattern
+	result                func(n *regexNode, s *Scratch, re *Regex, text []byte) (bson.Value, error)
 	null                  bson.Value // result where input or pattern is null
 }
 
@@ -40,7 +39,7 @@ func (n *regexNode) eval(s *Scratch) (bson.Value, error) {
 }
 
 // compiled evaluates and compiles the pattern; nil without an error where it is null.
-func (n *regexNode) compiled(s *Scratch) (*regexp.Regexp, error) {
+func (n *regexNode) compiled(s *Scratch) (*Regex, error) {
 	pattern, err := n.regex.eval(s)
 	if err != nil {
 		return nil, err
@@ -80,7 +79,7 @@ func (n *regexNode) compiled(s *Scratch) (*regexp.Regexp, error) {
 	return compilePattern(n.name, text, flags)
 }
 
-func buildRegex(null bson.Value, result func(n *regexNode, s *Scratch, re *regexp.Regexp, text []byte) (bson.Value, error)) builder {
+func buildRegex(null bson.Value, result func(n *regexNode, s *Scratch, re *Regex, text []byte) (bson.Value, error)) builder {
 	return func(c *compiler, name string, arg bson.Value) (node, error) {
 		args, err := params(arg, mongoerr.New(51103, "%s expects an object of named arguments but found: %s", name, bson.TypeName(arg.Type)), func(f string) error {
 			return mongoerr.New(31024, "%s found an unknown argument: %s", name, f)
@@ -108,16 +107,17 @@ func buildRegex(null bson.Value, result func(n *regexNode, s *Scratch, re *regex
 	}
 }
 
-func regexMatch(_ *regexNode, _ *Scratch, re *regexp.Regexp, text []byte) (bson.Value, error) {
-	return boolean(re.Match(text)), nil
+func regexMatch(_ *regexNode, _ *Scratch, re *Regex, text []byte) (bson.Value, error) {
+	ok, err := re.re.match(text)
+	return boolean(ok), err
 }
 
-func regexFind(_ *regexNode, s *Scratch, re *regexp.Regexp, text []byte) (bson.Value, error) {
-	at := re.FindSubmatchIndex(text)
-	if at == nil {
-		return bson.Null, nil
+func regexFind(_ *regexNode, s *Scratch, re *Regex, text []byte) (bson.Value, error) {
+	found, err := re.search(text, 1)
+	if err != nil || len(found) == 0 {
+		return bson.Null, err
 	}
-	return s.regexHit(text, at, utf8.RuneCount(text[:at[0]]))
+	return s.regexHit(text, found[0], utf8.RuneCount(text[:found[0][0]]))
 }
 
 // regexHit builds {match, idx, captures}; idx counts characters.
@@ -143,10 +143,14 @@ func (s *Scratch) regexHit(text []byte, at []int, idx int) (bson.Value, error) {
 	return s.document([]field{{"match", match}, {"idx", s.int32(int32(idx))}, {"captures", captures}})
 }
 
-func regexFindAll(n *regexNode, s *Scratch, re *regexp.Regexp, text []byte) (bson.Value, error) {
+func regexFindAll(n *regexNode, s *Scratch, re *Regex, text []byte) (bson.Value, error) {
 	mark := len(s.stack)
+	found, err := re.search(text, -1)
+	if err != nil {
+		return bson.Null, err
+	}
 	idx, counted := 0, 0
-	for _, at := range re.FindAllSubmatchIndex(text, -1) {
+	for _, at := range found {
 		if at[0] == len(text) && len(text) > 0 { // MongoDB stops at the end of the input
 			break
 		}
@@ -164,58 +168,56 @@ func regexFindAll(n *regexNode, s *Scratch, re *regexp.Regexp, text []byte) (bso
 	return s.popArray(mark)
 }
 
-// compilePattern compiles a pattern for an operator, with the options i, m, s, u and x.
-func compilePattern(operator, pattern, options string) (*regexp.Regexp, error) {
-	flags := ""
-	for _, o := range options {
-		switch o {
-		case 'i', 'm', 's':
-			flags += string(o)
-		case 'u':
-		case 'x':
-			pattern = withoutSpace(pattern)
-		default:
-			return nil, mongoerr.New(51108, "%s invalid flag in regex options: %c", operator, o)
-		}
-	}
+// compilePattern compiles a pattern for an operator.
+func compilePattern(operator, pattern, options string) (*Regex, error) {
 	if strings.IndexByte(pattern, 0) >= 0 {
 		return nil, mongoerr.New(51109, "%s: regular expression cannot contain an embedded null byte", operator)
 	}
-	if flags != "" {
-		pattern = "(?" + flags + ")" + pattern
+	if strings.IndexByte(options, 0) >= 0 {
+		return nil, mongoerr.New(51110, "%s: regular expression options cannot contain an embedded null byte", operator)
 	}
-	re, err := regexp.Compile(pattern)
-	if err != nil {
-		return nil, mongoerr.New(51111, "Invalid Regex in %s: %s", operator, err)
+	re, err := NewRegex(bson.Path{}, pattern, options)
+	switch {
+	case mongoerr.Is(err, mongoerr.RegexInvalid):
+		return nil, mongoerr.New(51111, "Invalid Regex in %s: %s", operator, mongoerr.From(err).Message)
+	case err != nil:
+		return nil, mongoerr.New(mongoerr.From(err).Code, "%s %s", operator, mongoerr.From(err).Message)
 	}
 	return re, nil
 }
 
-// withoutSpace takes white space and comments out of an extended pattern (option x), but not out of classes and after a backslash.
-func withoutSpace(pattern string) string {
-	var out strings.Builder
-	class := false
-	for i := 0; i < len(pattern); i++ {
-		b := pattern[i]
-		switch {
-		case b == '\\' && i+1 < len(pattern):
-			out.WriteString(pattern[i : i+2])
-			i++
-			continue
-		case b == '[':
-			class = true
-		case b == ']':
-			class = false
-		case class:
-		case strings.IndexByte(" \t\n\v\f\r", b) >= 0:
-			continue
-		case b == '#':
-			for i+1 < len(pattern) && pattern[i+1] != '\n' {
-				i++
+// searcher finds where a regular expression matches: for each match the byte offsets of its beginning and its end, then those of its groups, -1
+// for a group that took no part.
+type searcher interface {
+	search(text []byte, most int) ([][]int, error)
+}
+
+func (m linear) search(text []byte, most int) ([][]int, error) {
+	return m.FindAllSubmatchIndex(text, most), nil
+}
+
+func (m backtracking) search(text []byte, most int) (found [][]int, err error) {
+	match, err := m.FindStringMatch(string(text))
+	for err == nil && match != nil && len(found) != most {
+		var at []int
+		for _, g := range match.Groups() {
+			if len(g.Captures) == 0 {
+				at = append(at, -1, -1)
+				continue
 			}
-			continue
+			from := skipRunes(text, g.RuneIndex)
+			at = append(at, from, from+skipRunes(text[from:], g.RuneLength))
 		}
-		out.WriteByte(b)
+		found = append(found, at)
+		match, err = m.FindNextMatch(match)
 	}
-	return out.String()
+	if err != nil {
+		return nil, mongoerr.New(mongoerr.OperationFailed, "the regular expression %s backtracks too much: %s", m.shown, err)
+	}
+	return found, nil
+}
+
+// search finds at most so many matches; -1 is all.
+func (n *Regex) search(text []byte, most int) ([][]int, error) {
+	return n.re.(searcher).search(text, most)
 }

@@ -5,7 +5,9 @@ import "oxbow/internal/bson"
 // Env is what a command brings to everything that is compiled for it.
 type Env struct {
 	NowMillis int64         // $$NOW: milliseconds since 1970, read once a command by the caller
-	Let       bson.Document // the command's let variables, evaluated; nil for none
+	Let       bson.Document // the command's let variables, evaluated (see EvalLet); nil for none
+
+	unbound []string // variables whose values are not known yet ($lookup compiles its pipeline once without them)
 }
 
 // Filter is a compiled query predicate. The zero Filter matches everything. It keeps the bytes it was parsed from.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"oxbow/internal/bson"
+	"oxbow/internal/mongoerr"
 )
 
 // Documents is a stream of documents.
@@ -17,34 +18,104 @@ type Documents interface {
 type PipelineOptions struct {
 	Env      Env
 	MaxBytes int64 // memory of one blocking stage ($sort, $group, $lookup's side); MongoDB's is 100 MiB
-	// Lookup returns the documents of another collection of the database that match filter; nil refuses $lookup.
-	Lookup func(ctx context.Context, collection string, filter bson.Document) (Documents, error)
+	// Lookup returns the documents of another collection of the database that find asks for; nil refuses $lookup.
+	Lookup func(ctx context.Context, collection string, find Head) (Documents, error)
+
+	depth int // of pipelines within pipelines
 }
 
-// Pipeline is a compiled aggregation pipeline.
-type Pipeline struct{}
+// Pipeline is a compiled aggregation pipeline. It keeps the bytes it was compiled from: they must not change. It can be run any number of
+// times, also at once.
+type Pipeline struct {
+	stages []stage
+}
+
+// stage is one compiled stage.
+type stage interface {
+	name() string
+	// run starts the stage over in; closing the result closes in.
+	run(in Documents) Documents
+	// needs adds the fields of its input that the stage reads, and reports whether the stages behind it see nothing else of the input.
+	needs(n *needs) (ends bool)
+}
+
+// Limits of MongoDB (https://www.mongodb.com/docs/manual/core/aggregation-pipeline-limits/ and
+// https://www.mongodb.com/docs/manual/reference/limits/).
+const (
+	maxStages = 1000
+	maxNested = 20
+)
 
 // ParsePipeline compiles a pipeline, an array of stages. Unknown stages are error 40324, stages that are not built are refused by name.
-func ParsePipeline(stages bson.Array, opts PipelineOptions) (*Pipeline, error) { panic("unbuilt") }
-
-// Head splits off what a collection can do itself: the filter of the leading $match stages (nil if none), then a $sort, $skip and $limit
-// directly behind, as find's arguments. rest is what is left to run on that stream. A bare count ($count, or $group of a constant with
-// $sum of a constant) is in rest like any other stage.
-func (p *Pipeline) Head() (head Head, rest *Pipeline) { panic("unbuilt") }
-
-// Head is the part of a pipeline that is a find.
-type Head struct {
-	Filter bson.Document // nil: all
-	Sort   bson.Document // nil: none
-	Skip   int64
-	Limit  int64 // 0: none
+func ParsePipeline(stages bson.Array, opts PipelineOptions) (*Pipeline, error) {
+	if opts.depth > maxNested {
+		return nil, mongoerr.New(mongoerr.MaxSubPipelineDepthExceeded, "Maximum number of nested sub-pipelines exceeded. Limit is %d", maxNested)
+	}
+	p := &Pipeline{}
+	it := bson.Elements(stages)
+	for it.Next() {
+		v := it.Value()
+		if v.Type != bson.TypeDocument {
+			return nil, mongoerr.New(mongoerr.TypeMismatch, "Each element of the 'pipeline' array must be an object")
+		}
+		if countElements(v.Data) != 1 {
+			return nil, mongoerr.New(mongoerr.PipelineStageFields, "A pipeline stage specification object must contain exactly one field.")
+		}
+		name, arg, _ := bson.First(v.Data)
+		parsed, err := parseStage(name, arg, &opts)
+		if err != nil {
+			return nil, err
+		}
+		if p.stages = append(p.stages, parsed...); len(p.stages) > maxStages {
+			return nil, mongoerr.New(5054701, "Pipeline length must be no longer than %d stages", maxStages)
+		}
+	}
+	if it.Err() != nil {
+		return nil, mongoerr.New(mongoerr.InvalidBSON, "the pipeline is malformed")
+	}
+	boundSorts(p.stages)
+	return p, nil
 }
 
 // Collections returns the other collections that the pipeline reads ($lookup), for routing and authorisation.
-func (p *Pipeline) Collections() []string { panic("unbuilt") }
-
-// Run returns the pipeline's results over in. Closing the result closes in.
-func (p *Pipeline) Run(in Documents) Documents { panic("unbuilt") }
+func (p *Pipeline) Collections() []string {
+	var names []string
+	for _, s := range p.stages {
+		if l, ok := s.(*lookupStage); ok {
+			names = append(names, l.from)
+			if l.sub != nil {
+				names = append(names, l.sub.Collections()...)
+			}
+		}
+	}
+	return names
+}
 
 // Stages returns the names of the stages, for explain.
-func (p *Pipeline) Stages() []string { panic("unbuilt") }
+func (p *Pipeline) Stages() []string {
+	names := make([]string, len(p.stages))
+	for i, s := range p.stages {
+		names[i] = s.name()
+	}
+	return names
+}
+
+// Run returns the pipeline's results over in. Closing the result closes in. A result larger than a document can be on the wire is
+// BSONObjectTooLarge (10334).
+func (p *Pipeline) Run(in Documents) Documents {
+	for _, s := range p.stages {
+		in = s.run(in)
+	}
+	return &results{in}
+}
+
+// results refuses documents that can't be sent.
+type results struct{ Documents }
+
+func (r *results) Next(ctx context.Context) (bson.Document, error) {
+	doc, err := r.Documents.Next(ctx)
+	if err == nil && len(doc) > bson.MaxInternalSize {
+		return nil, mongoerr.New(mongoerr.BSONObjectTooLarge, "BSONObj size: %d (0x%X) is invalid. Size must be between 0 and %d(16MB)", len(doc), len(doc), bson.MaxInternalSize)
+	}
+	return doc, err
+}

@@ -64,7 +64,7 @@ func (b *Backend) compileAggregate(a *statement.Aggregate) (*aggregation, error)
 	pipeline, err := query.ParsePipeline(a.Pipeline, query.PipelineOptions{
 		Env:      env,
 		MaxBytes: maxStageBytes,
-		Lookup:   b.lookup(a.Database, env),
+		Lookup:   b.lookup(a.Database),
 	})
 	if err != nil {
 		return nil, err
@@ -122,16 +122,21 @@ func (p *aggregation) countOnly(op operation, table *engine.Table, exists bool) 
 }
 
 // lookup serves $lookup from the engine, which uses indexes for it.
-func (b *Backend) lookup(database string, env query.Env) func(context.Context, string, bson.Document) (query.Documents, error) {
-	return func(ctx context.Context, collection string, filter bson.Document) (query.Documents, error) {
+func (b *Backend) lookup(database string) func(context.Context, string, query.Head) (query.Documents, error) {
+	return func(ctx context.Context, collection string, find query.Head) (query.Documents, error) {
 		table, exists := b.db.Table(engine.Name{Database: database, Collection: collection})
 		if !exists {
 			return noDocuments{}, nil
 		}
-		q, err := compileQuery(queryParts{filter: filter}, env)
+		env, err := environment(find.Let)
 		if err != nil {
 			return nil, err
 		}
+		q, err := compileQuery(queryParts{filter: find.Filter, sort: find.Sort}, env)
+		if err != nil {
+			return nil, err
+		}
+		q.Skip, q.Limit = find.Skip, find.Limit
 		found, err := table.Find(ctx, q)
 		if err != nil {
 			return nil, err

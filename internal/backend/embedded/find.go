@@ -124,25 +124,10 @@ func environment(let bson.Document) (query.Env, error) {
 	if len(let) <= emptyDocument {
 		return env, nil
 	}
-	var scratch query.Scratch
-	nothing := bson.Document{emptyDocument, 0, 0, 0, 0}
-	at, vars := bsoncore.AppendDocumentStart(make([]byte, 0, len(let)))
-	it := bson.Elements(let)
-	for it.Next() {
-		e, err := query.ParseExpression(it.Value(), env)
-		if err != nil {
-			return env, err
-		}
-		v, err := e.Eval(nothing, &scratch)
-		if err != nil {
-			return env, err
-		}
-		if v.Type == 0 {
-			continue
-		}
-		vars = bsoncore.AppendValueElement(vars, string(it.Key()), v)
+	vars, err := query.EvalLet(let, env)
+	if err != nil {
+		return env, err
 	}
-	vars, _ = bsoncore.AppendDocumentEnd(vars, at)
 	env.Let = vars
 	return env, nil
 }
