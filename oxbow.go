@@ -1,2 +1,154 @@
-// Package oxbow is a gateway for MongoDB collections that outgrow MongoDB's defaults, as a library.
+// Package oxbow is a gateway for MongoDB collections that outgrow MongoDB's defaults, as a library: Open starts one in the
+// process, and any MongoDB driver reaches it at its address.
+//
+//	g, err := oxbow.Open(ctx, oxbow.Options{File: "oxbow.yaml"})
+//	if err != nil { … }
+//	defer g.Close(ctx)
+//	client, err := mongo.Connect(options.Client().ApplyURI(g.URI()))
+//
+// The command oxbow (cmd/oxbow) is this package with flags.
 package oxbow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"oxbow/internal/backend"
+	"oxbow/internal/catalog"
+	"oxbow/internal/command"
+	"oxbow/internal/config"
+	"oxbow/internal/cursor"
+	"oxbow/internal/exec"
+	"oxbow/internal/maintain"
+	"oxbow/internal/server"
+)
+
+// Options say what to open.
+type Options struct {
+	// File is the configuration (docs/configuration.md); "" serves 127.0.0.1:27017 from ./data.
+	File string
+	// Config is the text of a configuration, in place of File.
+	Config []byte
+	// Listen replaces the configuration's address: host:port on loopback, port 0 for any, or the path of a Unix socket.
+	Listen string
+	// Log gets the gateway's log; nil discards it.
+	Log slog.Handler
+	// UpkeepEvery is the time between two looks at what retention has to do; 0: 10 s.
+	UpkeepEvery time.Duration
+}
+
+// Gateway is a running gateway.
+type Gateway struct {
+	options  Options
+	log      *slog.Logger
+	backends map[string]backend.Backend
+	catalog  *catalog.Catalog
+	server   *server.Server
+	runner   *maintain.Runner
+	stop     context.CancelFunc
+	done     chan struct{} // closed when upkeep has ended
+	failed   chan error    // what Serve returned
+}
+
+// Open checks the configuration, opens the backends and serves. Nothing has been started when it returns an error.
+func Open(ctx context.Context, o Options) (*Gateway, error) {
+	cfg, err := o.load()
+	if err != nil {
+		return nil, err
+	}
+	if o.Log == nil {
+		o.Log = slog.DiscardHandler
+	}
+	recent := command.NewRecentLog(o.Log)
+	g := &Gateway{options: o, log: slog.New(recent), done: make(chan struct{}), failed: make(chan error, 1)}
+	listener, err := server.Listen(cfg.Listen)
+	if err != nil {
+		return nil, err
+	}
+	if g.backends, err = openBackends(cfg, g.log); err == nil {
+		g.catalog, err = catalog.Open(ctx, catalog.Options{Config: cfg, Backends: g.backends, Log: g.log, Now: time.Now})
+	}
+	if err != nil {
+		return nil, errors.Join(err, listener.Close(), closeBackends(g.backends))
+	}
+	g.serve(listener, recent)
+	return g, nil
+}
+
+// load reads the configuration that the options name.
+func (o *Options) load() (*config.Config, error) {
+	cfg := config.Default()
+	var err error
+	switch {
+	case o.Config != nil:
+		cfg, err = config.Parse("configuration", o.Config)
+	case o.File != "":
+		cfg, err = config.Load(o.File)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if o.Listen != "" {
+		cfg.Listen = o.Listen
+	}
+	return cfg, nil
+}
+
+// serve starts to answer clients and to look after partitions.
+func (g *Gateway) serve(listener net.Listener, recent *command.RecentLog) {
+	counters := &command.Counters{}
+	cursors := cursor.NewRegistry(cursor.IdleTimeout)
+	table := command.New(command.Deps{
+		Log: g.log, RecentLog: recent, Now: time.Now, Counters: counters, Cursors: cursors,
+		Sessions: cursor.NewSessions(cursor.SessionTimeout),
+		Server:   about(listener.Addr()),
+	})
+	g.runner = maintain.New(maintain.Options{Catalog: g.catalog, Log: g.log, Every: g.options.UpkeepEvery})
+	table.RegisterData(&command.Data{
+		Catalog: g.catalog, Cursors: cursors, Now: time.Now, Upkeep: g.runner,
+		Exec: &exec.Executor{Backends: g.backends, Gone: g.gone},
+	})
+	g.server = server.New(listener, table, counters, g.log, server.Options{})
+	upkeep, stop := context.WithCancel(context.Background())
+	g.stop = stop
+	go func() {
+		defer close(g.done)
+		g.runner.Run(upkeep)
+	}()
+	go func() { g.failed <- g.server.Serve() }()
+	g.log.Info("serving", "address", listener.Addr().String())
+}
+
+// Addr is the address that clients connect to.
+func (g *Gateway) Addr() net.Addr { return g.server.Addr() }
+
+// URI is a connection string for clients on this machine.
+func (g *Gateway) URI() string { return "mongodb://" + g.Addr().String() }
+
+// Failed gives the error that ended the serving, if one does; nil after Close.
+func (g *Gateway) Failed() <-chan error { return g.failed }
+
+// Reload reads the configuration file again and applies it, or refuses it whole and goes on with the one it has.
+func (g *Gateway) Reload(ctx context.Context) error {
+	cfg, err := g.options.load()
+	if err != nil {
+		return err
+	}
+	if err := g.catalog.Reload(ctx, cfg); err != nil {
+		return fmt.Errorf("reload: %w", err)
+	}
+	g.log.Info("configuration reloaded", "file", g.options.File)
+	return nil
+}
+
+// Close stops: new commands are refused, running ones finish until ctx ends and are interrupted then, backends are closed.
+func (g *Gateway) Close(ctx context.Context) error {
+	err := g.server.Shutdown(ctx)
+	g.stop()
+	<-g.done
+	return errors.Join(err, closeBackends(g.backends))
+}

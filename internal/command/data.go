@@ -23,6 +23,7 @@ type Data struct {
 	Exec    *exec.Executor
 	Cursors *cursor.Registry
 	Now     func() time.Time
+	Upkeep  Upkeep
 }
 
 // RegisterData puts the data commands into the table.
@@ -56,6 +57,7 @@ func (t *Table) RegisterData(d *Data) {
 	t.Register("collStats", Entry{Handler: d.collStats, Aliases: []string{"collstats"}, Help: "figures of a collection"})
 	t.Register("dbStats", Entry{Handler: d.dbStats, Aliases: []string{"dbstats"}, Help: "figures of a database"})
 	t.Register("validate", Entry{Handler: d.validate, Help: "checks a collection's indexes against its documents"})
+	t.RegisterPartitions(d)
 	t.deps.Fallback = d.unknown
 }
 

@@ -17,7 +17,7 @@ import (
 // Executor runs plans on backends.
 type Executor struct {
 	Backends map[string]backend.Backend
-	// Gone reports whether a physical collection was dropped meanwhile; a stream that reaches such a target fails
+	// Gone reports whether a partition was dropped meanwhile; a stream that reaches such a target fails
 	// instead of passing over documents in silence. Nil: never.
 	Gone func(plan.Target) bool
 }

@@ -40,7 +40,7 @@ func (e *Executor) find(p *plan.Find) source {
 func (e *Executor) group(p *plan.Find, targets []plan.Target) source {
 	streams := make([]source, len(targets))
 	for i, t := range targets {
-		streams[i] = &targetStream{exec: e, target: t, command: p.Command, batchSize: p.BatchSize}
+		streams[i] = &targetStream{exec: e, target: t, command: p.Command, batchSize: p.BatchSize, partition: p.Source.Collection != nil}
 	}
 	switch {
 	case len(streams) == 0:

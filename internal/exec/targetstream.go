@@ -17,6 +17,7 @@ type targetStream struct {
 	target    plan.Target
 	command   plan.Command
 	batchSize int64 // 0: the backend's own choice
+	partition bool  // of a collection with a layout, so that it may be dropped under the stream
 
 	opened bool
 	id     int64 // the backend's cursor; 0: none
@@ -49,7 +50,7 @@ func (s *targetStream) Next(ctx context.Context) (bson.Document, error) {
 // open runs the command that makes the cursor.
 func (s *targetStream) open(ctx context.Context) error {
 	s.opened = true
-	if s.exec.Gone != nil && s.exec.Gone(s.target) {
+	if s.partition && s.exec.Gone != nil && s.exec.Gone(s.target) {
 		return mongoerr.New(mongoerr.QueryPlanKilled, "partition %s was dropped before the cursor reached it", s.target.Namespace)
 	}
 	c := s.command

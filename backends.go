@@ -1,0 +1,55 @@
+package oxbow
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"oxbow/internal/backend"
+	"oxbow/internal/backend/embedded"
+	"oxbow/internal/backend/remote"
+	"oxbow/internal/config"
+	"oxbow/internal/plan"
+	"oxbow/internal/route"
+)
+
+// openBackends opens all backends of a configuration, or none.
+func openBackends(cfg *config.Config, log *slog.Logger) (map[string]backend.Backend, error) {
+	backends := make(map[string]backend.Backend, len(cfg.Backends))
+	for _, b := range cfg.Backends {
+		opened, err := openBackend(b, log)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("open backend %s: %w", b.Name, err), closeBackends(backends))
+		}
+		backends[b.Name] = opened
+	}
+	return backends, nil
+}
+
+func openBackend(b config.Backend, log *slog.Logger) (backend.Backend, error) {
+	if b.Embedded == nil {
+		return remote.Open(b.URI)
+	}
+	return embedded.Open(embedded.Options{
+		Store: embedded.Store{
+			Dir: b.Embedded.Dir, CacheBytes: b.Embedded.CacheBytes, MemTableBytes: b.Embedded.MemtableBytes,
+			SyncEachWrite: b.Embedded.SyncEvery, Log: log.With("backend", b.Name),
+		},
+	})
+}
+
+func closeBackends(backends map[string]backend.Backend) error {
+	var errs []error
+	for name, b := range backends {
+		if err := b.Close(); err != nil {
+			errs = append(errs, fmt.Errorf("close backend %s: %w", name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// gone reports whether a partition that a cursor has yet to reach was dropped meanwhile.
+func (g *Gateway) gone(t plan.Target) bool {
+	_, p := g.catalog.Snapshot().Physical(t.Backend, t.Namespace.Database, t.Namespace.Collection)
+	return p == nil || p.State == route.Dropping
+}
