@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+)
+
+// defaultURI is where oxbow serve listens without a configuration.
+const defaultURI = "mongodb://127.0.0.1:27017"
+
+// connect connects to a deployment and makes sure that it answers.
+func connect(ctx context.Context, uri string) (*mongo.Client, error) {
+	client, err := mongo.Connect(options.Client().ApplyURI(uri).SetAppName("oxbow").SetServerSelectionTimeout(10 * time.Second))
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", uri, err)
+	}
+	if err := client.Ping(ctx, nil); err != nil {
+		client.Disconnect(ctx)
+		return nil, fmt.Errorf("reach %s: %w", uri, err)
+	}
+	return client, nil
+}
+
+// namespace splits "db.collection".
+func namespace(ns string) (database, collection string, err error) {
+	database, collection, ok := strings.Cut(ns, ".")
+	if !ok || database == "" || collection == "" {
+		return "", "", fmt.Errorf("%q is no namespace: write DATABASE.COLLECTION", ns)
+	}
+	return database, collection, nil
+}

@@ -1,0 +1,154 @@
+package load
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// Source is a file's documents in order.
+type Source interface {
+	// Next returns the next document and the number of the line that it begins on, or io.EOF. Any other error names the line, and the source can't go on.
+	Next() (doc bson.Raw, line int, err error)
+}
+
+// maxLine is the longest line of Extended JSON: a 16 MiB document takes up to several times its size as text.
+const maxLine = 128 << 20
+
+// jsonLines reads a document a line; empty lines are passed over.
+type jsonLines struct {
+	scanner *bufio.Scanner
+	line    int
+}
+
+// NewJSONLines reads Extended JSON (https://www.mongodb.com/docs/manual/reference/mongodb-extended-json/), relaxed or canonical, a document a line.
+func NewJSONLines(r io.Reader) Source {
+	s := bufio.NewScanner(r)
+	s.Buffer(make([]byte, 64<<10), maxLine)
+	return &jsonLines{scanner: s}
+}
+
+func (j *jsonLines) Next() (bson.Raw, int, error) {
+	for j.scanner.Scan() {
+		j.line++
+		text := bytes.TrimSpace(j.scanner.Bytes())
+		if len(text) == 0 {
+			continue
+		}
+		var doc bson.Raw
+		if err := bson.UnmarshalExtJSON(text, false, &doc); err != nil {
+			return nil, j.line, fmt.Errorf("line %d: %w", j.line, err)
+		}
+		return doc, j.line, nil
+	}
+	if err := j.scanner.Err(); err != nil {
+		return nil, j.line, fmt.Errorf("line %d: %w", j.line+1, err)
+	}
+	return nil, j.line, io.EOF
+}
+
+// csvRows reads a document a record; the first record names the fields.
+type csvRows struct {
+	reader *csv.Reader
+	fields []csvField
+}
+
+// csvField is a column: a field's name and how its text is read.
+type csvField struct {
+	name string
+	read func(text string) (any, error)
+}
+
+// NewCSV reads comma-separated values (RFC 4180). The header names fields, each with an optional type, as in "time:date,dev:long,text:string"; without a
+// type whole numbers become ints or longs, other numbers doubles, and the rest strings. An empty value leaves the field out.
+func NewCSV(r io.Reader) (Source, error) {
+	reader := csv.NewReader(r)
+	reader.ReuseRecord = true
+	header, err := reader.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, errors.New("line 1: a CSV file begins with the names of its fields")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read header: %w", err)
+	}
+	c := &csvRows{reader: reader}
+	for _, column := range header {
+		name, kind, _ := strings.Cut(strings.TrimSpace(column), ":")
+		read, ok := columnTypes[kind]
+		if name == "" || !ok {
+			return nil, fmt.Errorf("line 1: column %q: write NAME or NAME:TYPE, with a type of %s", column, typeNames)
+		}
+		c.fields = append(c.fields, csvField{name, read})
+	}
+	return c, nil
+}
+
+const typeNames = "auto, string, int, long, double, bool, date or objectId"
+
+// columnTypes read a column's text by the name of its type.
+var columnTypes = map[string]func(string) (any, error){
+	"":         automatic,
+	"auto":     automatic,
+	"string":   func(s string) (any, error) { return s, nil },
+	"int":      func(s string) (any, error) { n, err := strconv.ParseInt(s, 10, 32); return int32(n), err },
+	"long":     func(s string) (any, error) { return strconv.ParseInt(s, 10, 64) },
+	"double":   func(s string) (any, error) { return strconv.ParseFloat(s, 64) },
+	"bool":     func(s string) (any, error) { return strconv.ParseBool(s) },
+	"date":     date,
+	"objectId": func(s string) (any, error) { return bson.ObjectIDFromHex(s) },
+}
+
+func automatic(s string) (any, error) {
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		if int64(int32(n)) == n {
+			return int32(n), nil
+		}
+		return n, nil
+	}
+	if f, err := strconv.ParseFloat(s, 64); err == nil {
+		return f, nil
+	}
+	return s, nil
+}
+
+func date(s string) (any, error) {
+	if t, err := time.Parse(time.DateOnly, s); err == nil {
+		return t, nil
+	}
+	return time.Parse(time.RFC3339Nano, s)
+}
+
+func (c *csvRows) Next() (bson.Raw, int, error) {
+	record, err := c.reader.Read()
+	line, _ := c.reader.FieldPos(0)
+	if errors.Is(err, io.EOF) {
+		return nil, line, io.EOF
+	}
+	if err != nil {
+		return nil, line, err // encoding/csv names the line itself
+	}
+	doc := make(bson.D, 0, len(record))
+	for i, text := range record {
+		if text == "" {
+			continue
+		}
+		v, err := c.fields[i].read(text)
+		if err != nil {
+			return nil, line, fmt.Errorf("line %d: field %s: %w", line, c.fields[i].name, err)
+		}
+		doc = append(doc, bson.E{Key: c.fields[i].name, Value: v})
+	}
+	raw, err := bson.Marshal(doc)
+	if err != nil {
+		return nil, line, fmt.Errorf("line %d: %w", line, err)
+	}
+	return raw, line, nil
+}
