@@ -20,6 +20,10 @@ func confine(src Source, u *query.Update, filter bson.Document, r route.Route, r
 		if err != nil {
 			return routed, nil, err
 		}
+		if touched && v.Type == 0 {
+			return routed, nil, mongoerr.New(mongoerr.ShardKeyNotFound,
+				"the update would leave the document without the field '%s', which the collection is split by", layout.Time.Field)
+		}
 		if touched {
 			field = layout.Time.Field
 			ms, err := layout.Time.Instant(v)

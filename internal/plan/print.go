@@ -3,8 +3,11 @@ package plan
 import (
 	"fmt"
 	"strings"
+	"time"
 
+	"oxbow/internal/backend"
 	"oxbow/internal/bson"
+	"oxbow/internal/route"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 )
@@ -12,11 +15,11 @@ import (
 // String prints the plan of a find: the route, the groups, what the gateway does itself.
 func (p *Find) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s\n", p.Source.Namespace(), p.Routed)
+	fmt.Fprintf(&b, "%s %s", p.Source.Namespace(), p.Routed)
 	fmt.Fprintf(&b, "send %s\n", p.Command)
 	switch {
 	case p.Sort != nil && len(p.Routed.Targets) > 1:
-		fmt.Fprintf(&b, "merge by sort, in %d groups\n", len(p.Groups))
+		fmt.Fprintf(&b, "merge by sort, %d ranges one after the other\n", len(p.Groups))
 	case len(p.Groups) > 1:
 		fmt.Fprintf(&b, "one after the other\n")
 	}
@@ -38,9 +41,7 @@ func (w *Write) String() string {
 	for _, s := range w.Steps {
 		fmt.Fprintf(&b, "%s\n", s)
 	}
-	for _, e := range w.Errors {
-		fmt.Fprintf(&b, "statement %d: %s\n", e.Index, e.Err)
-	}
+	printRest(&b, w.Missing, w.Errors)
 	return b.String()
 }
 
@@ -64,8 +65,12 @@ func suffix(g *Guard, u *Upsert) string {
 	if g != nil {
 		s += fmt.Sprintf(", provided that nothing matches in %v", g.Elsewhere)
 	}
-	if u != nil {
-		s += fmt.Sprintf(", else upsert into %v", u.Target)
+	switch {
+	case u == nil:
+	case u.Target != nil:
+		s += fmt.Sprintf(", else upsert into %s", u.Target)
+	case u.Err != nil:
+		s += fmt.Sprintf(", else refuse the upsert: %s", u.Err)
 	}
 	return s
 }
@@ -81,4 +86,43 @@ func without(doc bson.Document, key string) bson.Document {
 	}
 	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
 	return dst
+}
+
+// String prints the plan of an insert, a run a line.
+func (p *Insert) String() string {
+	var b strings.Builder
+	for _, r := range p.Runs {
+		fmt.Fprintf(&b, "%s\n", Together{r})
+	}
+	printRest(&b, p.Missing, p.Errors)
+	return b.String()
+}
+
+// String prints the plan of a findAndModify.
+func (p *FindAndModify) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s", p.Routed)
+	if p.Choose != nil {
+		fmt.Fprintf(&b, "choose by %s", p.Choose)
+	}
+	fmt.Fprintf(&b, "send %s%s\n", p.Command, suffix(p.Guard, p.Upsert))
+	printRest(&b, p.Missing, nil)
+	return b.String()
+}
+
+// printRest prints the partitions to make and the statements refused.
+func printRest(b *strings.Builder, missing []route.Place, errors []backend.WriteError) {
+	for _, m := range missing {
+		fmt.Fprintf(b, "make the partition of %s, slot %d\n", rangeText(m.Start, m.End), m.Slot)
+	}
+	for _, e := range errors {
+		fmt.Fprintf(b, "statement %d: %s\n", e.Index, e.Err)
+	}
+}
+
+func rangeText(start, end int64) string {
+	if start == route.MinTime {
+		return "all time"
+	}
+	return time.UnixMilli(start).UTC().Format(time.RFC3339) + " to " + time.UnixMilli(end).UTC().Format(time.RFC3339)
 }

@@ -10,6 +10,9 @@ import (
 // ParseFilter compiles a filter document. Unknown operators are BadValue, operators that are not built are refused by
 // name, regular expressions that don't compile are error 51091.
 func ParseFilter(filter bson.Document, env Env) (*Filter, error) {
+	if filter == nil {
+		return &Filter{root: &And{}, raw: emptyDocument}, nil
+	}
 	root, err := filterParser{env: env}.document(filter)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,9 @@ import (
 // which the filter is needed. An empty document keeps documents whole
 // (https://www.mongodb.com/docs/manual/reference/method/db.collection.find/#projection).
 func ParseProjection(spec bson.Document, filter *Filter, env Env) (*Projection, error) {
+	if spec == nil {
+		spec = emptyDocument
+	}
 	p := projectionParser{env: env, find: true, filter: filter, root: &projectionNode{}}
 	return p.parse(spec)
 }

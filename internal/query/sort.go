@@ -27,6 +27,9 @@ const maxSortKeys = 32
 // directions that are no numbers are error 15974, numbers other than 1 and -1 error 15975.
 func ParseSort(spec bson.Document) (s *Sort, natural int, err error) {
 	s = &Sort{}
+	if spec == nil {
+		return s, 0, nil
+	}
 	it := bson.Elements(spec)
 	for it.Next() {
 		path, v := string(it.Key()), it.Value()
