@@ -138,6 +138,7 @@ const (
 	ProjectionExclusionLiteral    Code = 31310
 	PositionalInPipeline          Code = 31324
 	ProjectionUnknownExpression   Code = 31325
+	PositionalMidPath             Code = 31394
 	AddFieldsCollision            Code = 40176
 	AddFieldsEmpty                Code = 40177
 	AddFieldsEmptyObject          Code = 40180

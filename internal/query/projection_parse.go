@@ -92,9 +92,14 @@ func joinField(prefix, name string) string {
 }
 
 func (p *projectionParser) field(path string, v bson.Value) error {
-	positional := hasPositional(path)
+	positional := strings.HasSuffix(path, ".$")
 	if positional && !p.find {
 		return mongoerr.New(mongoerr.PositionalInPipeline, "Cannot use positional projection in aggregation projection")
+	}
+	if strings.Contains(path, ".$.") {
+		return mongoerr.New(mongoerr.PositionalMidPath, "As of 4.4, it's illegal to specify positional operator in the middle of a path."+
+			"Positional projection may only be used at the end, for example: a.b.$. If the query previously used a form like a.b.$.d, "+
+			"remove the parts following the '$' and the results will be equivalent.")
 	}
 	switch {
 	case v.Type == bson.TypeDocument:
@@ -114,11 +119,6 @@ func (p *projectionParser) field(path string, v bson.Value) error {
 		return mongoerr.New(mongoerr.PositionalLiteral, "positional projection cannot be used with a literal")
 	}
 	return p.computed(path, v, mongoerr.New(mongoerr.ProjectionExclusionLiteral, "Cannot use an expression %s in an exclusion projection", elementText(path, v)))
-}
-
-// hasPositional reports whether a path holds the positional operator.
-func hasPositional(path string) bool {
-	return path == "$" || strings.HasSuffix(path, ".$") || strings.Contains(path, ".$.")
 }
 
 func (p *projectionParser) include(path string) error {
@@ -155,7 +155,6 @@ func (p *projectionParser) decide(mode projectionMode, mixed *mongoerr.Error) er
 // includePositional compiles "a.$": 1.
 func (p *projectionParser) includePositional(path string) error {
 	first, _, _ := strings.Cut(path, ".")
-	before := strings.TrimSuffix(path, ".$")
 	switch {
 	case p.positional:
 		return mongoerr.New(mongoerr.PositionalTwice, "Cannot specify more than one positional projection per query.")
@@ -165,13 +164,9 @@ func (p *projectionParser) includePositional(path string) error {
 		return mongoerr.New(mongoerr.PositionalNoFilter, "Projections with a positional operator require a matcher")
 	case !filterNames(p.filter.Raw(), first):
 		return mongoerr.New(mongoerr.PositionalNotInFilter, "Positional projection '%s' does not match the query document.", path)
-	case strings.HasSuffix(path, ".$."):
-		return mongoerr.New(mongoerr.PositionalPathEnd, "Path cannot end with '.$.'")
-	case hasPositional(before):
-		return mongoerr.New(mongoerr.PositionalTwiceInPath, "Cannot use positional operator twice: %s", path)
 	}
 	p.positional = true
-	if err := p.add(before, &projectionNode{kind: include, positional: true}); err != nil {
+	if err := p.add(strings.TrimSuffix(path, ".$"), &projectionNode{kind: include, positional: true}); err != nil {
 		return err
 	}
 	return p.decide(inclusion, mongoerr.New(mongoerr.ProjectionInclusionMixed, "Cannot do inclusion on field %s in exclusion projection", path))

@@ -2,6 +2,7 @@ package query
 
 import (
 	"bufio"
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,4 +97,19 @@ func extJSON(doc bson.Document) string {
 		return err.Error()
 	}
 	return string(text)
+}
+
+// checkWant demands that what was appended to "before" is the case's "want", and a valid document.
+func checkWant(t *testing.T, c tableCase, got []byte) {
+	t.Helper()
+	got, ok := bytes.CutPrefix(got, []byte("before"))
+	if !ok {
+		t.Fatalf("line %d: what dst held is gone", c.line)
+	}
+	if err := bson.Validate(got, bson.MaxDepth); err != nil {
+		t.Fatalf("line %d: %v", c.line, err)
+	}
+	if want := document(t, c.fields["want"]); !bytes.Equal(got, want) {
+		t.Fatalf("line %d: got  %s\nwant %s", c.line, extJSON(got), extJSON(want))
+	}
 }

@@ -69,9 +69,13 @@ func (u *Update) Apply(dst []byte, doc bson.Document, index int) (out []byte, ch
 	case !changed:
 		return out[:start], false, nil
 	case len(out)-start > bson.MaxDocumentSize:
-		return dst, false, mongoerr.New(mongoerr.UpdateResultTooLarge, "Resulting document after update is larger than %d", bson.MaxDocumentSize)
+		return dst, false, updateTooLarge()
 	}
 	return out, true, nil
+}
+
+func updateTooLarge() error {
+	return mongoerr.New(mongoerr.UpdateResultTooLarge, "Resulting document after update is larger than %d", bson.MaxDocumentSize)
 }
 
 func (u *Update) apply(dst []byte, doc bson.Document, index int, insert bool) ([]byte, bool, error) {

@@ -17,6 +17,7 @@ type applier struct {
 	doc     bson.Document // before the update
 	insert  bool          // an upsert's document is being made
 	path    [][]byte      // the names from the root to where the applier stands
+	base    int           // where the updated document begins in dst
 	arrays  int           // how many of them are array indexes
 	direct  bool          // the last of them is
 	key     []byte        // memory for an array index as text
@@ -58,7 +59,7 @@ const (
 // applyTree appends doc, changed by the tree under root, to dst.
 func applyTree(dst []byte, doc bson.Document, root *updateNode, insert bool) ([]byte, bool, error) {
 	ap := appliers.Get().(*applier)
-	ap.doc, ap.insert, ap.path, ap.arrays = doc, insert, ap.path[:0], 0
+	ap.doc, ap.insert, ap.path, ap.arrays, ap.base = doc, insert, ap.path[:0], 0, len(dst)
 	out, changed, err := ap.document(dst, doc, root)
 	clear(ap.path[:cap(ap.path)])
 	ap.doc = nil
@@ -261,6 +262,10 @@ func (ap *applier) beyond(dst []byte, count int, c *updateNode) ([]byte, bool, e
 	dst = slices.Grow(dst, (c.index-count)*len("N1000000."))
 	for ; count < c.index; count++ {
 		dst = appendIndexedHeader(dst, bson.TypeNull, count)
+	}
+	// Several paths may pad: what none of them could store is not built any further.
+	if len(dst)-ap.base > bson.MaxInternalSize {
+		return dst, false, updateTooLarge()
 	}
 	ap.key = strconv.AppendInt(ap.key[:0], int64(c.index), 10)
 	return ap.missing(dst, ap.key, c)

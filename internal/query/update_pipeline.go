@@ -84,6 +84,9 @@ func newRootOf(arg bson.Value) (newRoot bson.Value, err error) {
 	return newRoot, nil
 }
 
+// maxBetweenStages is the largest document, in bytes, that one stage hands to the next (MongoDB's limit of a buffer).
+const maxBetweenStages = 64 << 20
+
 // apply appends the document that the stages make of doc, with doc's _id.
 func (p updatePipeline) apply(dst []byte, doc bson.Document) ([]byte, bool, error) {
 	next := doc
@@ -91,6 +94,9 @@ func (p updatePipeline) apply(dst []byte, doc bson.Document) ([]byte, bool, erro
 		out, err := stage.apply(next)
 		if err != nil {
 			return dst, false, err
+		}
+		if len(out) > maxBetweenStages {
+			return dst, false, updateTooLarge()
 		}
 		next = out
 	}

@@ -124,7 +124,7 @@ func idEquality(all []equality) ([]equality, error) {
 // appendEqualities collects equalities that hold for every document that matches: $eq, $in and $all of one value, under $and and $or of one.
 func appendEqualities(all []equality, n Node) ([]equality, error) {
 	var err error
-	switch n := any(n).(type) {
+	switch n := n.(type) {
 	case *And:
 		for _, child := range n.Of {
 			if all, err = appendEqualities(all, child); err != nil {

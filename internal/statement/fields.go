@@ -13,6 +13,7 @@ import (
 
 // field is one known field of a command whose form is T.
 type field[T any] struct {
+	name     string // with the command's, for errors
 	bit      uint64 // tells repeated fields
 	required bool
 	set      func(name string, to *T, v bson.Value) error
@@ -21,6 +22,7 @@ type field[T any] struct {
 // schema is a command's known fields.
 type schema[T any] struct {
 	command  string
+	generic  genericNames
 	fields   map[string]field[T]
 	required uint64
 }
@@ -33,10 +35,10 @@ type spec[T any] struct {
 }
 
 func newSchema[T any](command string, specs ...spec[T]) *schema[T] {
-	s := &schema[T]{command: command, fields: make(map[string]field[T], len(specs))}
+	s := &schema[T]{command: command, generic: newGenericNames(command), fields: make(map[string]field[T], len(specs))}
 	for i, f := range specs {
 		bit := uint64(1) << i
-		s.fields[f.name] = field[T]{bit: bit, required: f.required, set: f.set}
+		s.fields[f.name] = field[T]{name: command + "." + f.name, bit: bit, required: f.required, set: f.set}
 		if f.required {
 			s.required |= bit
 		}
@@ -64,7 +66,7 @@ func (s *schema[T]) rest(it bson.Iter, to *T, g *Generic) error {
 		f, ok := s.fields[string(it.Key())]
 		if !ok {
 			if g != nil {
-				if known, err := g.set(s.command, it.Key(), it.Value()); known || err != nil {
+				if known, err := g.set(s.generic, it.Key(), it.Value()); known || err != nil {
 					if err != nil {
 						return err
 					}
@@ -77,7 +79,7 @@ func (s *schema[T]) rest(it bson.Iter, to *T, g *Generic) error {
 			return mongoerr.New(mongoerr.IDLDuplicateField, "BSON field '%s.%s' is a duplicate field", s.command, it.Key())
 		}
 		seen |= f.bit
-		if err := f.set(s.command+"."+string(it.Key()), to, it.Value()); err != nil {
+		if err := f.set(f.name, to, it.Value()); err != nil {
 			return err
 		}
 	}
@@ -103,16 +105,18 @@ func wrongType(name string, v bson.Value, expected string) error {
 // The setters below are the field types of MongoDB's command definitions. Null counts as absent where MongoDB says so.
 
 func document[T any](at func(*T) *bson.Document) func(string, *T, bson.Value) error {
-	return func(name string, to *T, v bson.Value) error {
-		switch v.Type {
-		case bson.TypeDocument:
-			*at(to) = v.Data
-		case bson.TypeNull:
-		default:
-			return wrongType(name, v, "object")
-		}
-		return nil
+	return func(name string, to *T, v bson.Value) error { return setDocument(at(to), name, v) }
+}
+
+func setDocument(to *bson.Document, name string, v bson.Value) error {
+	switch v.Type {
+	case bson.TypeDocument:
+		*to = v.Data
+	case bson.TypeNull:
+	default:
+		return wrongType(name, v, "object")
 	}
+	return nil
 }
 
 func array[T any](at func(*T) *bson.Array) func(string, *T, bson.Value) error {

@@ -22,44 +22,57 @@ type Generic struct {
 	ReadPreference bson.Value
 }
 
+// genericNames are the generic fields that have to be of a type, by key, with a command's name for errors.
+type genericNames map[string]string
+
+func newGenericNames(command string) genericNames {
+	names := genericNames{}
+	for _, key := range []string{"$db", "lsid", "txnNumber", "stmtId", "stmtIds", "readConcern", "writeConcern", "autocommit", "startTransaction"} {
+		names[key] = command + "." + key
+	}
+	return names
+}
+
 // set takes one generic field; known is false if it is none.
-func (g *Generic) set(command string, key []byte, v bson.Value) (known bool, err error) {
-	name := command + "." + string(key)
+func (g *Generic) set(names genericNames, key []byte, v bson.Value) (known bool, err error) {
 	switch string(key) {
 	case "$db":
 		s, ok := v.StringValueOK()
 		if !ok {
-			return true, wrongType(name, v, "string")
+			return true, wrongType(names["$db"], v, "string")
 		}
 		g.Database = s
 	case "lsid":
-		return true, document(func(g *Generic) *bson.Document { return &g.LSID })(name, g, v)
+		return true, setDocument(&g.LSID, names["lsid"], v)
 	case "txnNumber":
-		n, err := wholeNumber(name, v)
+		n, err := wholeNumber(names["txnNumber"], v)
 		if err != nil {
 			return true, err
 		}
 		g.TxnNumber, g.HasTxnNumber = n, true
 	case "stmtId":
-		n, err := wholeNumber(name, v)
+		n, err := wholeNumber(names["stmtId"], v)
 		if err != nil {
 			return true, err
 		}
 		g.StmtID = int32(n)
 	case "stmtIds":
-		return true, array(func(g *Generic) *bson.Array { return &g.StmtIDs })(name, g, v)
+		if v.Type != bson.TypeArray {
+			return true, wrongType(names["stmtIds"], v, "array")
+		}
+		g.StmtIDs = v.Data
 	case "maxTimeMS":
 		return true, maxTimeMS(g, v)
 	case "comment":
 		g.Comment = v
 	case "readConcern":
-		return true, document(func(g *Generic) *bson.Document { return &g.ReadConcern })(name, g, v)
+		return true, setDocument(&g.ReadConcern, names["readConcern"], v)
 	case "writeConcern":
-		return true, document(func(g *Generic) *bson.Document { return &g.WriteConcern })(name, g, v)
+		return true, setDocument(&g.WriteConcern, names["writeConcern"], v)
 	case "$readPreference", "$queryOptions":
 		g.ReadPreference = v
 	case "autocommit", "startTransaction":
-		return true, mongoerr.New(mongoerr.IllegalOperation, "transactions are not supported yet ('%s')", name)
+		return true, mongoerr.New(mongoerr.IllegalOperation, "transactions are not supported yet ('%s')", names[string(key)])
 	case "$clusterTime", "$configTime", "$topologyTime", "$client", "$audit", "$configServerState",
 		"apiVersion", "apiStrict", "apiDeprecationErrors", "maxTimeMSOpOnly", "$replData", "$oplogQueryData",
 		"clientOperationKey", "mayBypassWriteBlocking", "requestGossipRoutingCache":

@@ -1,0 +1,83 @@
+package embedded
+
+import (
+	"testing"
+	"time"
+
+	"oxbow/internal/mongoerr"
+	"oxbow/internal/query"
+)
+
+// closeable is a stream that tells whether it was closed.
+type closeable struct {
+	noDocuments
+	closed bool
+}
+
+func (c *closeable) Close() error {
+	c.closed = true
+	return nil
+}
+
+// register opens a cursor that is idle since then.
+func register(s *cursors, then time.Time, patient bool) (*cursor, *closeable) {
+	in := &closeable{}
+	c := &cursor{namespace: "d.c", in: query.Documents(in), limit: -1, patient: patient}
+	s.reserve(c)
+	s.giveBack(c, then)
+	return c, in
+}
+
+func TestIdleCursorsAreClosed(t *testing.T) {
+	then := time.Unix(1000, 0)
+	s := newCursors(10 * time.Minute)
+	_, old := register(s, then, false)
+	_, fresh := register(s, then.Add(5*time.Minute), false)
+	_, patient := register(s, then, true)
+	busy, held := register(s, then, false)
+	if _, err := s.take(busy.id, "d.c"); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.closeIdle(then.Add(10*time.Minute - 1)); n != 0 {
+		t.Errorf("%d cursors closed before their time", n)
+	}
+	if n := s.closeIdle(then.Add(10 * time.Minute)); n != 1 || !old.closed {
+		t.Errorf("%d cursors closed, the old one: %v", n, old.closed)
+	}
+	if fresh.closed || patient.closed || held.closed {
+		t.Error("a cursor was closed that is fresh, patient or in use")
+	}
+	if open, forever := s.count(); open != 3 || forever != 1 {
+		t.Errorf("%d open cursors, %d without timeout", open, forever)
+	}
+}
+
+func TestCursorInUse(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := newCursors(time.Minute)
+	c, in := register(s, now, false)
+	if _, err := s.take(c.id, "d.c"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.take(c.id, "d.c"); !mongoerr.Is(err, mongoerr.CursorInUse) {
+		t.Errorf("a second getMore gives %v", err)
+	}
+	if !s.kill(c.id) {
+		t.Error("kill found no cursor")
+	}
+	if in.closed {
+		t.Error("a cursor was closed while a command holds it")
+	}
+	if _, err := s.take(c.id, "d.c"); !mongoerr.Is(err, mongoerr.CursorNotFound) {
+		t.Errorf("getMore on a killed cursor gives %v", err)
+	}
+	if s.kill(c.id) {
+		t.Error("a cursor was killed twice")
+	}
+	if s.giveBack(c, now) {
+		t.Error("a killed cursor was taken back")
+	}
+	if open, _ := s.count(); open != 0 {
+		t.Errorf("%d cursors left", open)
+	}
+}

@@ -1,0 +1,94 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"oxbow/internal/backend"
+	"oxbow/internal/bson"
+
+	"go.mongodb.org/mongo-driver/v2/mongo/address"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
+)
+
+// Backend runs commands on one deployment.
+type Backend struct {
+	topology *topology.Topology
+
+	mu      sync.Mutex
+	cursors map[int64]address.Address // the server of each open cursor
+}
+
+var _ backend.Backend = (*Backend)(nil)
+
+// Open starts to watch the deployment that uri names, as the drivers' connection strings do
+// (https://www.mongodb.com/docs/manual/reference/connection-string/). It does not wait until a server answers: Run does, for the URI's
+// serverSelectionTimeoutMS.
+func Open(uri string) (*Backend, error) {
+	opts := options.Client().ApplyURI(uri)
+	if opts.AppName == nil {
+		opts.SetAppName("oxbow")
+	}
+	if err := opts.Validate(); err != nil {
+		return nil, fmt.Errorf("read the backend's URI: %w", err)
+	}
+	config, err := topology.NewConfig(opts, nil)
+	if err != nil {
+		return nil, fmt.Errorf("configure the backend: %w", err)
+	}
+	t, err := topology.New(config)
+	if err != nil {
+		return nil, fmt.Errorf("configure the backend: %w", err)
+	}
+	if err := t.Connect(); err != nil {
+		return nil, fmt.Errorf("watch the backend: %w", err)
+	}
+	return &Backend{topology: t, cursors: map[int64]address.Address{}}, nil
+}
+
+// Run sends one command and returns the server's reply.
+func (b *Backend) Run(ctx context.Context, req *backend.Request) (bson.Document, error) {
+	if req.Targets != nil {
+		return nil, fmt.Errorf("%w: a remote backend takes no targets", backend.ErrUnavailable)
+	}
+	name, arg, _ := bson.First(req.Body)
+	choice, err := b.choose(name, arg, req.Body)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+	}
+	server, err := b.topology.SelectServer(ctx, choice)
+	if err != nil {
+		return nil, fmt.Errorf("%w: select a server: %w", backend.ErrUnavailable, err)
+	}
+	conn, err := server.Connection(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: get a connection: %w", backend.ErrUnavailable, err)
+	}
+	defer conn.Close()
+	reply, err := roundTrip(ctx, conn, req)
+	if err != nil {
+		b.report(server, err, conn)
+		return nil, fmt.Errorf("run %s on %s: %w", name, conn.Address(), err)
+	}
+	if backend.Check(reply) != nil {
+		b.report(server, driver.ExtractErrorFromServerResponse(reply), conn)
+	}
+	b.noteCursor(name, arg, reply, conn.Address())
+	return reply, nil
+}
+
+// Abilities says that this is MongoDB and no more.
+func (b *Backend) Abilities() backend.Abilities { return backend.Abilities{} }
+
+// Close stops watching and closes every connection; running commands end with an error.
+func (b *Backend) Close() error {
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := b.topology.Disconnect(now); err != nil {
+		return fmt.Errorf("close the backend: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package remote
+
+import (
+	"slices"
+
+	"oxbow/internal/bson"
+	"oxbow/internal/mongoerr"
+
+	"go.mongodb.org/mongo-driver/v2/mongo/address"
+	"go.mongodb.org/mongo-driver/v2/tag"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/description"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/mnet"
+)
+
+// choice selects the servers that a command may go to: those of a read preference, or the one that holds a cursor
+// (https://www.mongodb.com/docs/manual/core/read-preference/).
+type choice struct {
+	holder *address.Address // the server of the command's cursor
+	mode   string
+	tags   []tag.Set // alternatives in order; none: any server
+}
+
+// choose reads what decides about the server out of a command.
+func (b *Backend) choose(name string, arg bson.Value, body bson.Document) (choice, error) {
+	if holder, ok := b.holder(name, arg, body); ok {
+		return choice{holder: &holder}, nil
+	}
+	c := choice{mode: "primary"}
+	v, ok := bson.Get(body, "$readPreference")
+	if !ok {
+		return c, nil
+	}
+	it := bson.Elements(v.Data)
+	for it.Next() {
+		switch string(it.Key()) {
+		case "mode":
+			c.mode, _ = it.Value().StringValueOK()
+		case "tags":
+			c.tags = parseTags(it.Value())
+		case "hedge":
+		default:
+			return c, mongoerr.New(mongoerr.CommandNotSupported, "'$readPreference.%s' is not supported yet", it.Key())
+		}
+	}
+	return c, nil
+}
+
+// parseTags reads the array of tag documents; an empty document allows any server.
+func parseTags(v bson.Value) []tag.Set {
+	var sets []tag.Set
+	it := bson.Elements(v.Data)
+	for it.Next() {
+		var set tag.Set
+		fields := bson.Elements(it.Value().Data)
+		for fields.Next() {
+			s, _ := fields.Value().StringValueOK()
+			set = append(set, tag.Tag{Name: string(fields.Key()), Value: s})
+		}
+		sets = append(sets, set)
+	}
+	return sets
+}
+
+// SelectServer implements description.ServerSelector.
+func (c choice) SelectServer(t description.Topology, candidates []description.Server) ([]description.Server, error) {
+	if c.holder != nil {
+		return slices.DeleteFunc(slices.Clone(candidates), func(s description.Server) bool { return s.Addr != *c.holder }), nil
+	}
+	switch t.Kind {
+	case description.TopologyKindSingle, description.TopologyKindLoadBalanced:
+		return candidates, nil
+	case description.TopologyKindSharded:
+		return ofKind(candidates, description.ServerKindMongos), nil
+	}
+	primary := ofKind(candidates, description.ServerKindRSPrimary)
+	secondaries := c.tagged(ofKind(candidates, description.ServerKindRSSecondary))
+	switch c.mode {
+	case "primary":
+		return primary, nil
+	case "primaryPreferred":
+		if len(primary) > 0 {
+			return primary, nil
+		}
+		return secondaries, nil
+	case "secondary":
+		return secondaries, nil
+	case "secondaryPreferred":
+		if len(secondaries) > 0 {
+			return secondaries, nil
+		}
+		return primary, nil
+	case "nearest":
+		return c.tagged(slices.Concat(ofKind(candidates, description.ServerKindRSPrimary), ofKind(candidates, description.ServerKindRSSecondary))), nil
+	}
+	return nil, mongoerr.New(mongoerr.FailedToParse, "unknown read preference mode '%s'", c.mode)
+}
+
+func ofKind(servers []description.Server, kind description.ServerKind) []description.Server {
+	var out []description.Server
+	for _, s := range servers {
+		if s.Kind == kind {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// tagged returns the servers of the first tag set that any server has.
+func (c choice) tagged(servers []description.Server) []description.Server {
+	if len(c.tags) == 0 {
+		return servers
+	}
+	for _, set := range c.tags {
+		var out []description.Server
+		for _, s := range servers {
+			if s.Tags.ContainsAll(set) {
+				out = append(out, s)
+			}
+		}
+		if len(out) > 0 {
+			return out
+		}
+	}
+	return nil
+}
+
+// report tells the topology about an error, so that it looks for a new primary or clears a pool.
+func (b *Backend) report(server driver.Server, err error, conn *mnet.Connection) {
+	if p, ok := server.(driver.ErrorProcessor); ok && err != nil {
+		p.ProcessError(err, conn)
+	}
+}
