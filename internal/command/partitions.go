@@ -111,7 +111,7 @@ func (d *Data) createPartitions(ctx context.Context, req *Request, reply *Reply)
 		return err
 	}
 	table := &a.source.Collection.Table
-	places := []route.Place{table.At(0)}
+	places := []route.Place{table.At(-1, 0)}
 	if table.Layout.Time != nil {
 		if places, err = placesBetween(table, req.Body); err != nil {
 			return err
@@ -145,7 +145,7 @@ func placesBetween(table *route.Table, body bson.Document) ([]route.Place, error
 	}
 	var places []route.Place
 	for ms := bounds[0]; ms < bounds[1]; {
-		p := table.At(ms)
+		p := table.At(-1, ms)
 		places = append(places, p)
 		if len(places) > maxMade {
 			return nil, mongoerr.New(mongoerr.BadValue, "more than %d ranges lie between 'from' and 'to'", maxMade)
