@@ -257,3 +257,65 @@ func reached(path bson.Path, doc bson.Document) []byte {
 	})
 	return all
 }
+
+// One update of several paths does what updates of one path each do, one after the other in the order of the paths.
+func TestUpdateByPaths(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		raw, _ := drawUpdate(t, allOperators...)
+		u, err := ParseUpdate(raw, UpdateOptions{Env: testEnv})
+		if err != nil {
+			t.Skip("conflict")
+		}
+		doc := drawDocument(t, 2)
+		out, changed, err := u.Apply(nil, doc, -1)
+		if !changed && err == nil {
+			out = doc
+		}
+		step, changedSteps, stepErr := doc, false, error(nil)
+		for _, single := range splitUpdate(raw.Data) {
+			one, perr := ParseUpdate(single, UpdateOptions{Env: testEnv})
+			if perr != nil {
+				t.Fatal(perr)
+			}
+			next, c, aerr := one.Apply(nil, step, -1)
+			if aerr != nil {
+				stepErr = aerr
+				break
+			}
+			if c {
+				step, changedSteps = next, true
+			}
+		}
+		if (err != nil) != (stepErr != nil) {
+			t.Fatalf("error %v, by paths %v", err, stepErr)
+		}
+		if err == nil && (!bytes.Equal(out, step) || changed != changedSteps) {
+			t.Fatalf("%s on %s\ngives    %s, changed %v\nby paths %s, changed %v", extJSON(raw.Data), extJSON(doc), extJSON(out), changed, extJSON(step), changedSteps)
+		}
+	})
+}
+
+// splitUpdate returns an update's single paths as updates, in the order in which they apply.
+func splitUpdate(u []byte) []bson.Value {
+	type single struct {
+		steps []*updateNode
+		u     bson.Value
+	}
+	var all []single
+	for it := bson.Elements(u); it.Next(); {
+		for f := bson.Elements(it.Value().Data); f.Next(); {
+			fields := bson.Value{Type: bson.TypeDocument, Data: wrapValue(nil, string(f.Key()), f.Value())}
+			s := single{u: bson.Value{Type: bson.TypeDocument, Data: wrapValue(nil, string(it.Key()), fields)}}
+			for _, part := range strings.Split(string(f.Key()), ".") {
+				s.steps = append(s.steps, newStep(part))
+			}
+			all = append(all, s)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b single) int { return slices.CompareFunc(a.steps, b.steps, compareSteps) })
+	var updates []bson.Value
+	for _, s := range all {
+		updates = append(updates, s.u)
+	}
+	return updates
+}

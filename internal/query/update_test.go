@@ -3,6 +3,7 @@ package query
 import (
 	"bytes"
 	"strconv"
+	"sync"
 	"testing"
 
 	"oxbow/internal/bson"
@@ -104,4 +105,28 @@ func benchmarkUpdate(b *testing.B, u *Update) {
 		}
 		dst = out
 	}
+}
+
+// One compiled update serves many at once; the race detector watches.
+func TestUpdateConcurrently(t *testing.T) {
+	u, err := ParseUpdate(value(t, `{"$inc": {"n": 1}, "$set": {"a.$[x].b": 1, "s.$": 2}, "$push": {"l": {"$each": [3, 1], "$sort": 1}}}`),
+		UpdateOptions{ArrayFilters: documents(t, `[{"x.k": {"$gt": 1}}]`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := document(t, `{"_id": 1, "n": 1, "a": [{"k": 1}, {"k": 2}], "s": [0, 0], "l": [2]}`)
+	want := document(t, `{"_id": 1, "n": 2, "a": [{"k": 1}, {"k": 2, "b": 1}], "s": [0, 2], "l": [1, 2, 3]}`)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 200 {
+				got, _, err := u.Apply(nil, doc, 1)
+				if err != nil || !bytes.Equal(got, want) {
+					t.Errorf("%s, %v", extJSON(got), err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
 }
