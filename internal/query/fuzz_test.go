@@ -54,11 +54,15 @@ func FuzzUpdate(f *testing.F) {
 func FuzzProjection(f *testing.F) {
 	add := func(spec, doc bson.Value) { f.Add(spec.Type == bson.TypeArray, spec.Data, []byte(doc.Data)) }
 	seedTables(f, add, "spec", "projection.txt", "projection_stage.txt")
+	filter, err := ParseFilter(document(f, `{"a": {"$gt": 1}, "a.n": {"$exists": true}}`), testEnv)
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, stage bool, spec, doc []byte) {
 		if len(spec)+len(doc) > 4<<10 || bson.Validate(spec, bson.MaxDepth) != nil || bson.Validate(doc, bson.MaxDepth) != nil {
 			return
 		}
-		p, err := ParseProjection(spec, nil, testEnv)
+		p, err := ParseProjection(spec, filter, testEnv)
 		if stage {
 			p, err = parseAddFields("$set", spec, testEnv)
 		}
