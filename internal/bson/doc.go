@@ -1,5 +1,5 @@
 // Package bson reads and orders raw BSON without decoding it: element iteration, dotted paths with MongoDB's array
-// semantics, the BSON comparison order, order-preserving keys and validation.
+// semantics, the BSON comparison order, order-preserving keys, numbers and validation.
 //
 // A document stays the bytes that came over the wire. The types are the official driver's bsoncore ones (bytes with
 // methods), and documents are written with bsoncore's Append functions; what bsoncore lacks, and what must not allocate

@@ -4,7 +4,7 @@
 // It is not a planner and not an executor: it never reads a collection. A stage that needs other documents ($lookup)
 // is handed a function for them.
 //
-// Invariants: pure (no I/O, no goroutine, no clock: now is passed in); compiled values are immutable and safe for
+// Invariants: pure (no I/O, no goroutine, no clock: now is passed in; record 0006 has the one exception); compiled values are immutable and safe for
 // concurrent use; errors are *mongoerr.Error with MongoDB's code; nothing that is not built is ignored: it is
 // refused by name; no map per document.
 //
