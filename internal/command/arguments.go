@@ -58,7 +58,7 @@ func parseArguments(req *Request) error {
 	it := bson.Elements(req.Body)
 	it.Next()
 	for it.Next() {
-		if err := p.field(string(it.Key()), it.Value()); err != nil {
+		if err := p.field(it.Key(), it.Value()); err != nil {
 			return err
 		}
 	}
@@ -72,10 +72,10 @@ type argumentParser struct {
 	strictOrDeprecationRequested bool
 }
 
-func (p *argumentParser) field(key string, v bson.Value) error {
+func (p *argumentParser) field(key []byte, v bson.Value) error {
 	a := &p.req.Arguments
 	var err error
-	switch key {
+	switch string(key) {
 	case "$db":
 		p.hasDatabase = true
 		err = p.database(v)
@@ -107,7 +107,7 @@ func (p *argumentParser) field(key string, v bson.Value) error {
 			p.strictOrDeprecationRequested = p.strictOrDeprecationRequested || v.Boolean()
 		}
 	case "maxTimeMS":
-		a.MaxTime, err = milliseconds(key, v)
+		a.MaxTime, err = milliseconds(v)
 	case "readConcern":
 		a.ReadConcern, err = readConcern(v)
 	case "writeConcern":
@@ -169,7 +169,7 @@ func (p *argumentParser) session(v bson.Value) error {
 	if err != nil {
 		return err
 	}
-	if p.req.Conn != nil && id.User == "" {
+	if id.User == "" {
 		id.User = p.req.Conn.User
 	}
 	p.req.session = id
@@ -216,8 +216,9 @@ func parseSession(v bson.Value, field string) (cursor.SessionID, error) {
 	return id, nil
 }
 
-// milliseconds reads a time limit: a whole number from 0 (none) to 2^31-1, of any numeric type.
-func milliseconds(field string, v bson.Value) (time.Duration, error) {
+// milliseconds reads maxTimeMS: a whole number from 0 (none) to 2^31-1, of any numeric type.
+func milliseconds(v bson.Value) (time.Duration, error) {
+	const field = "maxTimeMS"
 	if !bson.IsNumber(v.Type) {
 		return 0, mongoerr.New(mongoerr.BadValue, "%s must be a number", field)
 	}
@@ -331,9 +332,9 @@ func readPreference(v bson.Value) (bson.Document, error) {
 		"'primaryPreferred', 'secondary', 'secondaryPreferred', and 'nearest' are supported.", name)
 }
 
-func mustBe(field string, v bson.Value, t bson.Type) error {
+func mustBe(field []byte, v bson.Value, t bson.Type) error {
 	if v.Type != t {
-		return wrongType(field, v.Type, bson.TypeName(t))
+		return wrongType(string(field), v.Type, bson.TypeName(t))
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"oxbow/internal/mongoerr"
 )
 
 // none is the Fields of a command that takes nothing but its name.
@@ -42,6 +44,10 @@ func (t *Table) registerGateway() {
 		t.Register(name, Entry{Handler: refuseTransaction, AdminOnly: true, Stable: true, Help: "not supported yet"})
 	}
 
+	for _, name := range []string{"saslStart", "saslContinue", "authenticate"} {
+		t.Register(name, Entry{Handler: refuseLogin, Stable: true, NoSession: true, Help: "fails: there are no users yet"})
+	}
+
 	t.Register("currentOp", Entry{Handler: t.currentOp, AdminOnly: true, NoSession: true, Help: "the running commands"})
 	t.Register("killOp", Entry{Handler: t.killOp, AdminOnly: true, NoSession: true, Fields: []string{"op"}, Help: "interrupts a running command"})
 	t.Intercept("aggregate", t.interceptAggregate)
@@ -64,6 +70,11 @@ func (t *Table) whatsMyURI(_ context.Context, req *Request, reply *Reply) error 
 func (t *Table) logout(context.Context, *Request, *Reply) error { return nil }
 
 func refuseTransaction(context.Context, *Request, *Reply) error { return errTransactions() }
+
+// refuseLogin keeps credentials from being passed on to a backend as an unknown command would be.
+func refuseLogin(context.Context, *Request, *Reply) error {
+	return mongoerr.New(mongoerr.AuthenticationFailed, "Authentication failed.")
+}
 
 // connectionStatus tells that nobody is logged in, as a server without users does.
 func (t *Table) connectionStatus(_ context.Context, req *Request, reply *Reply) error {

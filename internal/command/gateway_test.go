@@ -280,6 +280,46 @@ func TestSweepEndsSessionsWithTheirCursors(t *testing.T) {
 	})
 }
 
+func TestSweepKeepsTheSessionOfARunningCommand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := newTable()
+		done := make(chan struct{})
+		table.Register("wait", Entry{Handler: func(context.Context, *Request, *Reply) error {
+			<-done
+			return nil
+		}})
+		go run(t, table, driver.D{{Key: "wait", Value: 1}, {Key: "lsid", Value: lsid()}})
+		synctest.Wait()
+		for range 3 {
+			time.Sleep(20 * time.Minute)
+			table.Sweep()
+		}
+		if table.deps.Sessions.Len() != 1 {
+			t.Fatal("the session of a command that runs for an hour has ended")
+		}
+		close(done)
+		time.Sleep(30 * time.Minute)
+		table.Sweep()
+		if table.deps.Sessions.Len() != 0 {
+			t.Fatal("the session outlives its command by half an hour")
+		}
+	})
+}
+
+func TestLoginFails(t *testing.T) {
+	table := newTable(func(d *Deps) {
+		d.Fallback = func(context.Context, *Request, *Reply) error {
+			t.Error("credentials were passed on")
+			return nil
+		}
+	})
+	for _, name := range []string{"saslStart", "saslContinue", "authenticate"} {
+		if got := run(t, table, driver.D{{Key: name, Value: 1}, {Key: "payload", Value: "secret"}}); code(got) != mongoerr.AuthenticationFailed {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 func TestLog(t *testing.T) {
 	recent := NewRecentLog(slog.DiscardHandler)
 	log := slog.New(recentAlways{recent}).With("part", "test")
@@ -411,11 +451,31 @@ func TestConfigCollections(t *testing.T) {
 	if got := find("shards", driver.E{Key: "skip", Value: 5}, driver.E{Key: "limit", Value: 1}); len(sub(t, got, "cursor")["firstBatch"].(driver.A)) != 0 {
 		t.Errorf("skipped: %v", got)
 	}
+	if got := find("shards", driver.E{Key: "filter", Value: driver.D{{Key: "_id", Value: "other"}}}); len(sub(t, got, "cursor")["firstBatch"].(driver.A)) != 0 {
+		t.Errorf("filtered: %v", got)
+	}
+	got := find("shards", driver.E{Key: "filter", Value: driver.D{{Key: "state", Value: 1}}}, driver.E{Key: "projection", Value: driver.D{{Key: "host", Value: 1}, {Key: "_id", Value: 0}}})
+	if docs := sub(t, got, "cursor")["firstBatch"].(driver.A); len(docs) != 1 || len(docs[0].(driver.D)) != 1 {
+		t.Errorf("projected: %v", got)
+	}
+	if got := find("shards", driver.E{Key: "filter", Value: driver.D{{Key: "a", Value: driver.D{{Key: "$nonsense", Value: 1}}}}}); code(got) != mongoerr.BadValue {
+		t.Errorf("unknown operator: %v", got)
+	}
 	if got := find("shards", driver.E{Key: "nonsense", Value: 5}); code(got) != mongoerr.IDLUnknownField {
 		t.Errorf("unknown field: %v", got)
 	}
 	if got := find("others"); code(got) != mongoerr.CommandNotFound {
 		t.Errorf("a collection that is not the gateway's: %v", got)
+	}
+}
+
+func TestCurrentOpFilters(t *testing.T) {
+	table := newTable()
+	for filter, want := range map[string]int{"currentOp": 1, "other": 0} {
+		got := run(t, table, driver.D{{Key: "currentOp", Value: 1}, {Key: "$ownOps", Value: true}, {Key: "command." + filter, Value: driver.D{{Key: "$exists", Value: true}}}})
+		if ops := got["inprog"].(driver.A); len(ops) != want {
+			t.Errorf("%s: %v", filter, got)
+		}
 	}
 }
 

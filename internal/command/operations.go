@@ -37,6 +37,7 @@ type Operation struct {
 
 	session    cursor.SessionID
 	hasSession bool
+	passing    bool // the command is no use of its session
 }
 
 func newOperations() *Operations {
@@ -48,10 +49,7 @@ func newOperations() *Operations {
 
 // begin registers a command. A connection runs one at a time, so its record lies in the connection.
 func (o *Operations) begin(req *Request, entry *Entry, now time.Time, cancel context.CancelCauseFunc) *Operation {
-	op := &Operation{}
-	if req.Conn != nil {
-		op = &req.Conn.operation
-	}
+	op := &req.Conn.operation
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.lastID++
@@ -61,7 +59,7 @@ func (o *Operations) begin(req *Request, entry *Entry, now time.Time, cancel con
 	*op = Operation{
 		id: o.mu.lastID, name: req.Name, namespace: namespaceOf(req, entry), command: req.Body, conn: req.Conn,
 		started: now, cancel: cancel, writes: entry.Writes, unlisted: entry.Unlisted,
-		session: req.session, hasSession: req.Session != nil,
+		session: req.session, hasSession: req.Session != nil, passing: entry.NoSession,
 	}
 	o.mu.running[op.id] = op
 	return op
@@ -111,8 +109,21 @@ func (o *Operations) killWhere(match func(*Operation) bool) int {
 // killSessions interrupts the commands of sessions, but for the one that runs on the connection of whoever asks.
 func (o *Operations) killSessions(match func(cursor.SessionID) bool, asker *Conn) {
 	o.killWhere(func(op *Operation) bool {
-		return op.hasSession && match(op.session) && (asker == nil || op.conn != asker)
+		return op.hasSession && match(op.session) && op.conn != asker
 	})
+}
+
+// sessions are those of the running commands that count as a use of theirs.
+func (o *Operations) sessions() []cursor.SessionID {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var out []cursor.SessionID
+	for _, op := range o.mu.running {
+		if op.hasSession && !op.passing {
+			out = append(out, op.session)
+		}
+	}
+	return out
 }
 
 // Reading reports whether a command that only reads has run on the connection since before the time: one whose client is worth
@@ -201,9 +212,7 @@ func (op *Operation) document(now time.Time, host string) bson.Document {
 	at, dst := bsoncore.AppendDocumentStart(nil)
 	dst = bsoncore.AppendStringElement(dst, "type", "op")
 	dst = bsoncore.AppendStringElement(dst, "host", host)
-	if op.conn != nil {
-		dst = op.conn.append(dst)
-	}
+	dst = op.conn.append(dst)
 	dst = bsoncore.AppendBooleanElement(dst, "active", true)
 	dst = bsoncore.AppendStringElement(dst, "currentOpTime", now.UTC().Format("2006-01-02T15:04:05.000+00:00"))
 	dst = bsoncore.AppendInt32Element(dst, "opid", op.id)

@@ -14,7 +14,7 @@ type Request struct {
 	Body      bson.Document
 	Sequences []backend.Sequence
 	Exhaust   bool // the client takes a stream of replies
-	Conn      *Conn
+	Conn      *Conn // never nil
 
 	Name     string // of the command, as the table spells it
 	Argument bson.Value

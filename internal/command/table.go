@@ -126,9 +126,15 @@ func (t *Table) Operations() *Operations { return t.operations }
 // Drain makes every later command fail with ShutdownInProgress and wakes the waiting hellos. It returns at once.
 func (t *Table) Drain() { t.topology.drain() }
 
-// Sweep ends the sessions and cursors that were idle for too long; the server calls it now and then.
+// Sweep ends the sessions and cursors that were idle for too long, those of running commands excepted; the server calls it now and then.
 func (t *Table) Sweep() {
 	now := t.deps.Now()
+	for _, id := range t.operations.sessions() {
+		// One that was ended meanwhile begins anew, as with any use.
+		if err := t.deps.Sessions.Touch(id, now); err != nil {
+			t.deps.Log.Warn("cannot keep the session of a running command", "error", err)
+		}
+	}
 	if expired := t.deps.Sessions.Sweep(now); len(expired) > 0 {
 		t.deps.Cursors.KillSessions(expired...)
 	}

@@ -86,8 +86,9 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // Serve accepts connections until Shutdown is called, and then returns nil; connections may outlast it.
 func (s *Server) Serve() error {
-	s.wait.Go(func() { s.every(s.options.GoneEvery, s.abandonGone) })
-	s.wait.Go(func() { s.every(s.options.SweepEvery, s.table.Sweep) })
+	if !s.watch() {
+		return nil
+	}
 	pause := time.Duration(0)
 	for {
 		nc, err := s.listener.Accept()
@@ -114,6 +115,18 @@ func (s *Server) Serve() error {
 	}
 }
 
+// watch starts what looks after connections, cursors and sessions, and reports false when the server is stopping already.
+func (s *Server) watch() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.stopped {
+		return false
+	}
+	s.wait.Go(func() { s.every(s.options.GoneEvery, s.abandonGone) })
+	s.wait.Go(func() { s.every(s.options.SweepEvery, s.table.Sweep) })
+	return true
+}
+
 // every calls do at intervals until the server stops.
 func (s *Server) every(interval time.Duration, do func()) {
 	ticker := time.NewTicker(interval)
@@ -136,16 +149,20 @@ func (s *Server) accept(nc net.Conn) {
 		nc.Close()
 		return
 	}
-	if len(s.mu.conns) >= s.options.MaxConnections {
-		s.mu.Unlock()
+	// Under the lock, so that Shutdown never waits before this is counted.
+	s.wait.Add(1)
+	full := len(s.mu.conns) >= s.options.MaxConnections
+	var c *conn
+	if !full {
+		s.mu.lastID++
+		c = newConn(s, nc, s.mu.lastID)
+		s.mu.conns[c] = true
+	}
+	s.mu.Unlock()
+	if full {
 		s.turnAway(nc)
 		return
 	}
-	s.mu.lastID++
-	c := newConn(s, nc, s.mu.lastID)
-	s.mu.conns[c] = true
-	s.wait.Add(1)
-	s.mu.Unlock()
 	s.counters.ConnectionsTotal.Add(1)
 	s.counters.ConnectionsCurrent.Add(1)
 	s.table.Operations().Connect(&c.client)
@@ -160,15 +177,17 @@ func (s *Server) turnAway(nc net.Conn) {
 	case s.refusing <- struct{}{}:
 	default:
 		nc.Close()
+		s.wait.Done()
 		return
 	}
-	s.wait.Go(func() {
+	go func() {
+		defer s.wait.Done()
 		defer func() { <-s.refusing }()
 		defer nc.Close()
-		nc.SetDeadline(time.Now().Add(time.Second))
+		nc.SetReadDeadline(time.Now().Add(time.Second))
 		c := newConn(s, nc, 0)
 		c.refuse(mongoerr.New(mongoerr.OperationFailed, "too many connections: the limit is %d", s.options.MaxConnections))
-	})
+	}()
 }
 
 // remove forgets a connection that has ended.
