@@ -13,7 +13,7 @@ import (
 type Request struct {
 	Body      bson.Document
 	Sequences []backend.Sequence
-	Exhaust   bool // the client takes a stream of replies
+	Exhaust   bool  // the client takes a stream of replies
 	Conn      *Conn // never nil
 
 	Name     string // of the command, as the table spells it
