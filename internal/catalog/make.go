@@ -149,6 +149,7 @@ func (c *Catalog) recordNew(ctx context.Context, ns string, start, end int64, sl
 	s := c.Snapshot()
 	col := s.Collection(ns)
 	r := *col.record
+	r.configure(col.config, col.All)
 	generation := 1
 	if start < r.used {
 		generation = int(r.generation) + 1
@@ -166,7 +167,6 @@ func (c *Catalog) recordNew(ctx context.Context, ns string, start, end int64, sl
 		made[i].Since = c.nowMillis()
 	}
 	r.generation = max(r.generation, int64(generation))
-	r.configure(col.config, col.All)
 	if err := c.store.putRecord(ctx, &r); err != nil {
 		return nil, err
 	}
