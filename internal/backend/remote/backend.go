@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -87,7 +88,7 @@ func (b *Backend) Abilities() backend.Abilities { return backend.Abilities{} }
 func (b *Backend) Close() error {
 	now, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := b.topology.Disconnect(now); err != nil {
+	if err := b.topology.Disconnect(now); err != nil && !errors.Is(err, topology.ErrTopologyClosed) {
 		return fmt.Errorf("close the backend: %w", err)
 	}
 	return nil
