@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"bytes"
 	"context"
 	"time"
 
@@ -26,6 +27,7 @@ func (b *Backend) aggregate(op operation, req *backend.Request) (bson.Document, 
 		return nil, err
 	}
 	defer cancel()
+	a.Pipeline, a.Let, a.Hint.Data = bytes.Clone(a.Pipeline), bytes.Clone(a.Let), bytes.Clone(a.Hint.Data) // the cursor outlives the request
 	p, err := b.compileAggregate(a)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"bytes"
 	"strings"
 	"time"
 
@@ -32,6 +33,9 @@ func (b *Backend) find(op operation, req *backend.Request) (bson.Document, error
 			return findByID(table, f, id)
 		}
 	}
+	if !f.SingleBatch {
+		outliveRequest(f)
+	}
 	q, projection, err := compileFind(f)
 	if err != nil {
 		return nil, err
@@ -53,6 +57,14 @@ func (b *Backend) find(op operation, req *backend.Request) (bson.Document, error
 		return nil, err
 	}
 	return b.firstBatch(op, c, f.BatchSize, f.SingleBatch)
+}
+
+// outliveRequest copies what a cursor goes on using after the request's bytes are gone.
+func outliveRequest(f *statement.Find) {
+	for _, doc := range [...]*bson.Document{&f.Filter, &f.Projection, &f.Sort, &f.Min, &f.Max, &f.Let} {
+		*doc = bytes.Clone(*doc)
+	}
+	f.Hint.Data = bytes.Clone(f.Hint.Data)
 }
 
 // compileFind compiles everything in a find that has to be. A projection that keeps documents whole is nil.

@@ -60,7 +60,7 @@ func (b *Backend) Run(ctx context.Context, req *backend.Request) (bson.Document,
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
-	server, err := b.topology.SelectServer(ctx, choice)
+	server, err := b.selectServer(ctx, choice)
 	if err != nil {
 		return nil, fmt.Errorf("%w: select a server: %w", backend.ErrUnavailable, err)
 	}
@@ -79,6 +79,13 @@ func (b *Backend) Run(ctx context.Context, req *backend.Request) (bson.Document,
 	}
 	b.noteCursor(name, arg, reply, conn.Address())
 	return reply, nil
+}
+
+// selectServer waits for a server, for the URI's serverSelectionTimeoutMS at most.
+func (b *Backend) selectServer(ctx context.Context, c choice) (driver.Server, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.topology.GetServerSelectionTimeout())
+	defer cancel()
+	return b.topology.SelectServer(ctx, c)
 }
 
 // Abilities says that this is MongoDB and no more.
