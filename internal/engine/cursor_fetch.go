@@ -16,12 +16,12 @@ type fetcher struct {
 	iter   *pebble.Iterator
 	key    []byte // prefix of the documents' keys, then the last key asked for
 	prefix int
-	near   bool // the last document asked for lay directly behind the one before
-	count  int
+	wait   int // documents to seek before a step is tried again
+	misses int // steps that led elsewhere, since the last that did not
 }
 
-// stepTrials is how many documents are sought before one is looked for by a step again.
-const stepTrials = 8
+// maxMisses bounds how seldom a step is tried: once in 128 documents. A step in vain costs itself and makes the next seek dearer.
+const maxMisses = 7
 
 func newFetcher(documents []byte, snapshot *pebble.Snapshot, uncached bool) (*fetcher, error) {
 	o := pebble.IterOptions{LowerBound: documents, UpperBound: prefixEnd(documents)}
@@ -38,12 +38,13 @@ func newFetcher(documents []byte, snapshot *pebble.Snapshot, uncached bool) (*fe
 // document returns the document with an _id, good until the next call, or nil.
 func (f *fetcher) document(id []byte) (bson.Document, error) {
 	f.key = append(f.key[:f.prefix], id...)
-	f.count++
-	if f.near || f.count%stepTrials == 0 {
-		f.near = f.iter.Valid() && f.iter.Next() && bytes.Equal(f.iter.Key(), f.key)
-		if f.near {
+	if f.wait--; f.wait < 0 {
+		if f.iter.Valid() && f.iter.Next() && bytes.Equal(f.iter.Key(), f.key) {
+			f.wait, f.misses = 0, 0
 			return f.iter.ValueAndErr()
 		}
+		f.misses = min(f.misses+1, maxMisses)
+		f.wait = 1<<f.misses - 1
 	}
 	if !f.iter.SeekGE(f.key) || !bytes.Equal(f.iter.Key(), f.key) {
 		if err := f.iter.Error(); err != nil {

@@ -12,6 +12,26 @@ import (
 // paths are those that generated documents have values at, and a few more.
 var paths = []string{"a", "b", "c", "a.x", "a.y", "b.x", "a.x.z", "a.0"}
 
+// hot are the few paths that indexes, filters and sorts of one table are about, so that they meet.
+type hot []string
+
+func genHot(r *rapid.T) hot {
+	return rapid.SliceOfNDistinct(rapid.SampledFrom(paths), 2, 3, rapid.ID[string]).Draw(r, "hot")
+}
+
+// path draws one of the hot paths, now and then any other.
+func (h hot) path(r *rapid.T) string {
+	if rapid.IntRange(0, 9).Draw(r, "any") == 0 {
+		return rapid.SampledFrom(append([]string{"_id"}, paths...)).Draw(r, "path")
+	}
+	return rapid.SampledFrom(h).Draw(r, "path")
+}
+
+// paths draws between one and most different paths.
+func (h hot) paths(r *rapid.T, most int) []string {
+	return rapid.SliceOfNDistinct(rapid.Custom(h.path), 1, most, rapid.ID[string]).Draw(r, "paths")
+}
+
 // genScalar draws from few values of many types, so that they meet.
 func genScalar(r *rapid.T) any {
 	switch rapid.IntRange(0, 13).Draw(r, "type") {
@@ -37,7 +57,7 @@ func genScalar(r *rapid.T) any {
 		d, _ := driver.ParseDecimal128(rapid.SampledFrom([]string{"1", "2.5", "-2", "NaN"}).Draw(r, "decimal"))
 		return d
 	default:
-		return driver.A{rapid.Int32Range(0, 2).Draw(r, "only")}
+		return rapid.SampledFrom([]any{driver.A{}, driver.A{int32(0)}, driver.A{int32(1), int32(2)}, driver.A{driver.A{int32(1)}}, driver.A{nil}}).Draw(r, "array")
 	}
 }
 
@@ -86,10 +106,10 @@ func genID(r *rapid.T, i int) any {
 	return int32(i)
 }
 
-func genIndex(r *rapid.T) driver.D {
+func genIndex(r *rapid.T, h hot) driver.D {
 	var key driver.D
 	name := ""
-	for _, p := range rapid.SliceOfNDistinct(rapid.SampledFrom(paths), 1, 3, rapid.ID[string]).Draw(r, "key") {
+	for _, p := range h.paths(r, 3) {
 		direction := rapid.SampledFrom([]int32{1, -1}).Draw(r, "direction")
 		key = append(key, driver.E{Key: p, Value: direction})
 		name += fmt.Sprintf("%s_%d_", p, direction)
@@ -110,19 +130,19 @@ func genIndex(r *rapid.T) driver.D {
 	return append(spec, driver.E{Key: "name", Value: name})
 }
 
-func genFilter(r *rapid.T, depth int) driver.D {
+func genFilter(r *rapid.T, h hot, depth int) driver.D {
 	var f driver.D
 	for range rapid.SampledFrom([]int{1, 1, 1, 2, 2, 3, 0}).Draw(r, "conditions") {
 		if depth > 0 && rapid.IntRange(0, 3).Draw(r, "logical") == 0 {
 			op := rapid.SampledFrom([]string{"$or", "$or", "$and", "$nor"}).Draw(r, "operator")
 			var of driver.A
 			for range rapid.IntRange(1, 3).Draw(r, "branches") {
-				of = append(of, genFilter(r, depth-1))
+				of = append(of, genFilter(r, h, depth-1))
 			}
 			f = append(f, driver.E{Key: op, Value: of})
 			continue
 		}
-		f = append(f, driver.E{Key: rapid.SampledFrom(append([]string{"_id"}, paths...)).Draw(r, "path"), Value: genCondition(r)})
+		f = append(f, driver.E{Key: h.path(r), Value: genCondition(r)})
 	}
 	if f == nil {
 		f = driver.D{}

@@ -25,7 +25,7 @@ func TestPlansAgree(t *testing.T) {
 		defer db.Close()
 		w := newWorld(t, r, db)
 		for range 12 {
-			w.check(r, genQuery(r))
+			w.check(r, genQuery(r, w.hot))
 		}
 	})
 }
@@ -35,6 +35,7 @@ type world struct {
 	t     *testing.T
 	table *Table
 	docs  []bson.Document
+	hot   hot
 }
 
 func newWorld(t *testing.T, r *rapid.T, db *DB) *world {
@@ -46,10 +47,10 @@ func newWorld(t *testing.T, r *rapid.T, db *DB) *world {
 		docs = append(docs, docFrom(t, append(driver.D{{Key: "_id", Value: genID(r, i)}}, genFields(r)...)))
 	}
 	half := rapid.IntRange(0, len(docs)).Draw(r, "before indexes")
-	w := &world{t: t}
+	w := &world{t: t, hot: genHot(r)}
 	w.docs = insert(t, db, docs[:half]...)
 	for range rapid.IntRange(0, 4).Draw(r, "indexes") {
-		spec := docFrom(t, genIndex(r))
+		spec := docFrom(t, genIndex(r, w.hot))
 		_, _, err := db.CreateIndexes(context.Background(), testName, []bson.Document{spec})
 		if err != nil && !knownIndexError(err) {
 			r.Fatalf("index %s: %v", spec, err)
@@ -67,7 +68,8 @@ func newWorld(t *testing.T, r *rapid.T, db *DB) *world {
 }
 
 func knownIndexError(err error) bool {
-	for _, code := range []mongoerr.Code{mongoerr.DuplicateKey, mongoerr.CannotIndexParallelArrays, mongoerr.IndexOptionsConflict, mongoerr.IndexKeySpecsConflict} {
+	for _, code := range []mongoerr.Code{mongoerr.DuplicateKey, mongoerr.CannotIndexParallelArrays, mongoerr.IndexOptionsConflict, mongoerr.IndexKeySpecsConflict,
+		mongoerr.InvalidIndexSpecOption} {
 		if mongoerr.Is(err, code) {
 			return true
 		}
@@ -81,10 +83,10 @@ type querySpec struct {
 	distinct     string
 }
 
-func genQuery(r *rapid.T) querySpec {
-	q := querySpec{filter: genFilter(r, 2), distinct: rapid.SampledFrom(paths).Draw(r, "distinct")}
+func genQuery(r *rapid.T, h hot) querySpec {
+	q := querySpec{filter: genFilter(r, h, 2), distinct: h.path(r)}
 	if rapid.Bool().Draw(r, "sorted") {
-		for _, p := range rapid.SliceOfNDistinct(rapid.SampledFrom(append([]string{"_id"}, paths...)), 1, 2, rapid.ID[string]).Draw(r, "sort") {
+		for _, p := range h.paths(r, 2) {
 			q.sort = append(q.sort, driver.E{Key: p, Value: rapid.SampledFrom([]int32{1, -1}).Draw(r, "direction")})
 		}
 	}
