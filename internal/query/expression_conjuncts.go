@@ -117,6 +117,9 @@ func (b bound) sound() bool {
 		return false
 	case bson.TypeArray:
 		return !strings.Contains(b.path, ".")
+	case bson.TypeDouble, bson.TypeDecimal128:
+		n, _ := bson.NumberOf(b.value)
+		return b.rel == relEq || !n.IsNaN() // a query's $gt and $lt never hold for NaN
 	}
 	return true
 }

@@ -17,7 +17,7 @@ type Documents interface {
 // PipelineOptions are what the caller provides to a pipeline.
 type PipelineOptions struct {
 	Env      Env
-	MaxBytes int64 // memory of one blocking stage ($sort, $group, $lookup's side); MongoDB's is 100 MiB
+	MaxBytes int64 // memory of one blocking stage ($sort, $group); 0: MongoDB's 100 MiB
 	// Lookup returns the documents of another collection of the database that find asks for; nil refuses $lookup.
 	Lookup func(ctx context.Context, collection string, find Head) (Documents, error)
 
@@ -42,14 +42,18 @@ type stage interface {
 // Limits of MongoDB (https://www.mongodb.com/docs/manual/core/aggregation-pipeline-limits/ and
 // https://www.mongodb.com/docs/manual/reference/limits/).
 const (
-	maxStages = 1000
-	maxNested = 20
+	maxStages     = 1000
+	maxNested     = 20
+	maxStageBytes = 100 << 20
 )
 
 // ParsePipeline compiles a pipeline, an array of stages. Unknown stages are error 40324, stages that are not built are refused by name.
 func ParsePipeline(stages bson.Array, opts PipelineOptions) (*Pipeline, error) {
 	if opts.depth > maxNested {
 		return nil, mongoerr.New(mongoerr.MaxSubPipelineDepthExceeded, "Maximum number of nested sub-pipelines exceeded. Limit is %d", maxNested)
+	}
+	if opts.MaxBytes == 0 {
+		opts.MaxBytes = maxStageBytes
 	}
 	p := &Pipeline{}
 	it := bson.Elements(stages)
