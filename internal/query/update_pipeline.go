@@ -117,9 +117,7 @@ func (s updateStage) apply(doc bson.Document) (bson.Document, error) {
 		return nil, err
 	}
 	if v.Type != bson.TypeDocument {
-		return nil, mongoerr.New(mongoerr.NewRootNotObject,
-			"'newRoot' expression must evaluate to an object, but resulting value was: %s. Type of resulting value: '%s'. Input document: %s",
-			valueText(v), bson.TypeName(v.Type), valueText(bson.Value{Type: bson.TypeDocument, Data: doc}))
+		return nil, errNewRoot(v, doc)
 	}
 	return v.Data, nil
 }
