@@ -26,7 +26,7 @@ func (d *Data) aggregate(ctx context.Context, req *Request, reply *Reply) error 
 	if a.source.Collection == nil && !d.joinsLayout(a, req) {
 		return d.forwardCursor(ctx, a.source, 0, req, reply)
 	}
-	s, err := statement.ParseAggregate(req.Body)
+	s, err := statement.ParseAggregate(kept(req))
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func (d *Data) find(ctx context.Context, req *Request, reply *Reply) error {
 	if a.source.Collection == nil {
 		return d.forwardCursor(ctx, a.source, batchSizeOf(req.Body), req, reply)
 	}
-	f, err := statement.ParseFind(req.Body)
+	f, err := statement.ParseFind(kept(req))
 	if err != nil {
 		return err
 	}
@@ -31,6 +31,10 @@ func (d *Data) find(ctx context.Context, req *Request, reply *Reply) error {
 	first := batch{size: f.BatchSize, single: f.SingleBatch, limit: f.Limit}
 	return d.firstBatch(ctx, req, reply, a.source.Namespace(), d.Exec.Find(p), first)
 }
+
+// kept copies the body of a command that may leave a cursor open: what is compiled from it refers to its bytes, and those are the
+// connection's again when the command is over.
+func kept(req *Request) bson.Document { return append(bson.Document(nil), req.Body...) }
 
 // batchSizeOf reads the batchSize of a plain find, for the batches to come; the backend checks it.
 func batchSizeOf(body bson.Document) int64 {

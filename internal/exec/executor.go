@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"oxbow/internal/backend"
@@ -92,6 +93,13 @@ func ended(ctx context.Context) error {
 		return mongoerr.New(mongoerr.MaxTimeMSExpired, "operation exceeded time limit")
 	}
 	return mongoerr.New(mongoerr.Interrupted, "operation was interrupted")
+}
+
+// asCollection puts the application's namespace in the place of a partition's in an error: that one means nothing to it.
+func asCollection(e *mongoerr.Error, partition backend.Namespace, collection string) *mongoerr.Error {
+	renamed := *e
+	renamed.Message = strings.ReplaceAll(e.Message, partition.String()+" ", collection+" ")
+	return &renamed
 }
 
 // onTarget adds the target to an error that does not name it.

@@ -112,7 +112,7 @@ func (m *modifying) modify(ctx context.Context, t plan.Target, c plan.Command, f
 		return nil, false, err
 	}
 	if err := backend.Check(reply); err != nil {
-		return nil, false, err
+		return nil, false, asCollection(mongoerr.From(err), t.Namespace, m.plan.Namespace)
 	}
 	last, _ := bson.Get(reply, "lastErrorObject")
 	n, _ := bson.Get(last.Data, "n")

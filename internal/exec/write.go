@@ -34,24 +34,25 @@ func (e *Executor) Insert(ctx context.Context, p *plan.Insert, o Options) (*back
 	for i, r := range p.Runs {
 		steps[i] = plan.Together{Run: r}
 	}
-	w := writing{exec: e, name: "insert", sequence: "documents", options: o, ordered: p.Ordered}
+	w := writing{exec: e, name: "insert", sequence: "documents", collection: p.Namespace, options: o, ordered: p.Ordered}
 	return w.run(ctx, steps, p.Errors)
 }
 
 // Write runs the plan of an update or delete.
 func (e *Executor) Write(ctx context.Context, p *plan.Write, o Options) (*backend.WriteReply, error) {
-	w := writing{exec: e, name: p.Name, sequence: p.Name + "s", options: o, ordered: p.Ordered}
+	w := writing{exec: e, name: p.Name, sequence: p.Name + "s", collection: p.Namespace, options: o, ordered: p.Ordered}
 	w.options.Let = p.Let
 	return w.run(ctx, p.Steps, p.Errors)
 }
 
 // writing is one write command being run.
 type writing struct {
-	exec     *Executor
-	name     string
-	sequence string // the name of its statements
-	options  Options
-	ordered  bool
+	exec       *Executor
+	name       string
+	sequence   string // the name of its statements
+	collection string // the application's namespace
+	options    Options
+	ordered    bool
 }
 
 // outcome is what a step did.
@@ -140,7 +141,9 @@ func (w *writing) together(ctx context.Context, r *plan.Run) outcome {
 		return outcome{err: err}
 	}
 	for i := range parsed.Errors {
-		parsed.Errors[i].Index = r.Index[parsed.Errors[i].Index]
+		e := &parsed.Errors[i]
+		e.Err = asCollection(e.Err, r.Namespace(int(e.Index)), w.collection)
+		e.Index = r.Index[e.Index]
 	}
 	for i := range parsed.Upserted {
 		parsed.Upserted[i].Index = r.Index[parsed.Upserted[i].Index]

@@ -12,14 +12,15 @@ import (
 // FindAndModify is the plan of a findAndModify. With one target and nothing to guard the command goes there whole. With several and no sort they are
 // tried in turn; with a sort, the gateway first finds the _id of the document that comes first.
 type FindAndModify struct {
-	Routed  Routed
-	Command Command // without upsert: true
-	Filter  bson.Document
-	Choose  *Find // finds the first document's _id among several targets; nil without a sort
-	Guard   *Guard
-	Upsert  *Upsert // Statement is the rest of the command with upsert: true
-	Missing []route.Place
-	Remove  bool
+	Namespace string // the application's
+	Routed    Routed
+	Command   Command // without upsert: true
+	Filter    bson.Document
+	Choose    *Find // finds the first document's _id among several targets; nil without a sort
+	Guard     *Guard
+	Upsert    *Upsert // Statement is the rest of the command with upsert: true
+	Missing   []route.Place
+	Remove    bool
 }
 
 // NewFindAndModify plans a findAndModify.
@@ -29,7 +30,10 @@ func NewFindAndModify(f *statement.FindAndModify, src Source, newID func() [12]b
 		return nil, err
 	}
 	r, routed := src.route(filter)
-	p := &FindAndModify{Routed: latestFirst(routed), Filter: f.Query, Command: Command{"findAndModify", modification(f, false)}, Remove: f.Remove}
+	p := &FindAndModify{
+		Namespace: src.Namespace(), Routed: latestFirst(routed), Filter: f.Query,
+		Command: Command{"findAndModify", modification(f, false)}, Remove: f.Remove,
+	}
 	if f.Remove {
 		return p, p.choose(f, src, env)
 	}

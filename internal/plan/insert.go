@@ -10,8 +10,9 @@ import (
 
 // Insert is the plan of an insert into a collection with a layout.
 type Insert struct {
-	Ordered bool
-	Runs    []Run
+	Namespace string // the application's
+	Ordered   bool
+	Runs      []Run
 	// Missing are the places whose partitions must be made before the plan can be run: make them and plan again.
 	Missing []route.Place
 	// Errors are the documents that have no place, by index; with Ordered at most one, and nothing behind it is in Runs.
@@ -28,12 +29,20 @@ type Run struct {
 	Statements []bson.Document // documents, updates or deletes
 }
 
+// Namespace returns the namespace that a statement of the run goes to.
+func (r *Run) Namespace(i int) backend.Namespace {
+	if len(r.Namespaces) == 1 {
+		return r.Namespaces[0]
+	}
+	return r.Namespaces[i]
+}
+
 // Abilities tells what the backend of that name can do.
 type Abilities func(name string) backend.Abilities
 
 // NewInsert plans an insert at now (milliseconds since 1970). newID makes an _id for documents without one.
 func NewInsert(in *statement.Insert, src Source, abilities Abilities, newID func() [12]byte, now int64) *Insert {
-	p := &Insert{Ordered: in.Ordered}
+	p := &Insert{Namespace: src.Namespace(), Ordered: in.Ordered}
 	g := grouping{ordered: in.Ordered, abilities: abilities}
 	for i, doc := range in.Documents {
 		target, stored, err := p.place(doc, src, newID, now)

@@ -11,12 +11,13 @@ import (
 
 // Write is the plan of an update or delete on a collection with a layout: its steps in the order of the statements.
 type Write struct {
-	Name    string // update or delete
-	Let     bson.Document
-	Ordered bool
-	Steps   []Step
-	Missing []route.Place        // as in Insert
-	Errors  []backend.WriteError // as in Insert
+	Name      string // update or delete
+	Namespace string // the application's
+	Let       bson.Document
+	Ordered   bool
+	Steps     []Step
+	Missing   []route.Place        // as in Insert
+	Errors    []backend.WriteError // as in Insert
 }
 
 // Step is what becomes of one statement, or of several neighbours that go out together.
@@ -95,7 +96,7 @@ type writer struct {
 
 func newWriter(name string, let bson.Document, ordered bool, src Source, abilities Abilities, env query.Env) *writer {
 	return &writer{
-		plan: &Write{Name: name, Let: let, Ordered: ordered}, src: src, env: env,
+		plan: &Write{Name: name, Namespace: src.Namespace(), Let: let, Ordered: ordered}, src: src, env: env,
 		group: grouping{ordered: ordered, abilities: abilities},
 	}
 }
