@@ -104,8 +104,31 @@ func (d *Data) listIndexes(ctx context.Context, req *Request, reply *Reply) erro
 	if !c.Created {
 		return mongoerr.New(mongoerr.NamespaceNotFound, "ns does not exist: %s", c.Namespace())
 	}
-	docs := append([]bson.Document{idIndex()}, c.Indexes...)
+	docs := []bson.Document{idIndex()}
+	for _, spec := range c.Indexes {
+		docs = append(docs, listedIndex(spec))
+	}
 	return d.firstBatch(ctx, req, reply, c.Namespace(), exec.Slice(docs), batch{size: l.BatchSize})
+}
+
+// listedIndex is an index's specification as listIndexes gives it: version, key and name first.
+func listedIndex(spec bson.Document) bson.Document {
+	at, dst := bsoncore.AppendDocumentStart(make([]byte, 0, len(spec)+8))
+	dst = bsoncore.AppendInt32Element(dst, "v", 2)
+	for _, name := range []string{"key", "name"} {
+		v, _ := bson.Get(spec, name)
+		dst = bsoncore.AppendValueElement(dst, name, v)
+	}
+	it := bson.Elements(spec)
+	for it.Next() {
+		switch string(it.Key()) {
+		case "v", "key", "name", "ns", "background":
+		default:
+			dst = append(dst, it.Raw()...)
+		}
+	}
+	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+	return dst
 }
 
 // idIndex is the specification of the index on _id.
