@@ -1,0 +1,227 @@
+package engine
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"pgregory.net/rapid"
+
+	"oxbow/internal/bson"
+	"oxbow/internal/mongoerr"
+)
+
+// smallDisk is a disk that is full as long as full is set, but for the room that the ballast gives back when it is removed.
+type smallDisk struct {
+	inner *vfs.MemFS
+	full  atomic.Bool
+	room  atomic.Int64 // operations that still succeed once the ballast is gone
+	only  string       // suffix of the files concerned, "" for all
+}
+
+func (d *smallDisk) String() string { return "small disk" }
+
+func (d *smallDisk) MaybeError(op errorfs.Op) error {
+	switch op.Kind {
+	case errorfs.OpCreate, errorfs.OpFileWrite, errorfs.OpFileWriteAt, errorfs.OpFilePreallocate, errorfs.OpReuseForWrite:
+	default:
+		return nil
+	}
+	if !d.full.Load() || !strings.HasSuffix(op.Path, d.only) {
+		return nil
+	}
+	if _, err := d.inner.Stat("store/" + ballastFile); errors.Is(err, os.ErrNotExist) && d.room.Add(-1) >= 0 {
+		return nil
+	}
+	return &os.PathError{Op: "write", Path: op.Path, Err: syscall.ENOSPC}
+}
+
+// fill inserts until the store refuses, and returns how many documents were acknowledged and the error.
+func fill(t *testing.T, db *DB, from int) (acknowledged int, err error) {
+	t.Helper()
+	pad := strings.Repeat("x", 2000)
+	for n := from; n < from+100_000; n++ {
+		rs, err := db.Write(t.Context(), inserts(doc("_id", n, "a", n, "pad", pad)), WriteOptions{Sync: n%16 == 0})
+		if err != nil {
+			return n, err
+		}
+		if rs[0].Err != nil {
+			t.Fatal(rs[0].Err)
+		}
+	}
+	t.Fatal("the disk is full and nobody minds")
+	return 0, nil
+}
+
+// On a full disk the store refuses writes, says where, answers reads, loses nothing that it acknowledged, and goes on once there is room.
+func TestFullDisk(t *testing.T) {
+	disk := &smallDisk{inner: vfs.NewCrashableMem()}
+	disk.room.Store(200)
+	o := testOptions(errorfs.Wrap(disk.inner, disk))
+	db, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustIndex(t, db, doc("key", doc("a", 1)))
+	mustInsert(t, db, doc("_id", -1))
+	db.health.check() // makes the ballast
+	disk.full.Store(true)
+	n, err := fill(t, db, 0)
+	e := wantCode(t, err, mongoerr.OutOfDiskSpace)
+	if !strings.Contains(e.Message, `"store"`) {
+		t.Errorf("message %q names no folder", e.Message)
+	}
+	_, err = db.Write(t.Context(), inserts(doc("_id", "more")), WriteOptions{})
+	wantCode(t, err, mongoerr.OutOfDiskSpace)
+	_, err = db.CreateTable(Name{"db", "other"}, nil)
+	wantCode(t, err, mongoerr.OutOfDiskSpace)
+	mustBeWhole(t, db, testTable, int64(n)+1)
+	if err := db.sync(); err != nil {
+		t.Errorf("what was acknowledged could not be synced: %v", err)
+	}
+	after, err := Open(testOptions(disk.inner.CrashClone(vfs.CrashCloneCfg{})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustBeWhole(t, after, testTable, int64(n)+1)
+	if err := after.Close(); err != nil {
+		t.Error(err)
+	}
+
+	disk.full.Store(false)
+	db.health.check()
+	mustInsert(t, db, doc("_id", "room again"))
+	db = reopen(t, db)
+	mustBeWhole(t, db, testTable, int64(n)+2)
+}
+
+// When the log itself can't be written, nothing is acknowledged any more, and what was synced is there after a new start.
+func TestLogFails(t *testing.T) {
+	disk := &smallDisk{inner: vfs.NewCrashableMem(), only: ".log"}
+	db, err := Open(testOptions(errorfs.Wrap(disk.inner, disk)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustWrite(t, db, inserts(doc("_id", 1), doc("_id", 2)), WriteOptions{Sync: true})
+	disk.full.Store(true)
+	rs, err := db.Write(t.Context(), inserts(doc("_id", 3)), WriteOptions{Sync: true})
+	if err == nil {
+		t.Fatalf("acknowledged: %+v", rs)
+	}
+	wantCode(t, err, mongoerr.OutOfDiskSpace)
+	_, err = db.Write(t.Context(), inserts(doc("_id", 4)), WriteOptions{})
+	wantCode(t, err, mongoerr.OutOfDiskSpace)
+	if get(t, db, 1) == nil {
+		t.Error("nothing can be read")
+	}
+	if err := db.Close(); err == nil {
+		t.Error("closed as if nothing had happened")
+	}
+	disk.full.Store(false)
+	after, err := Open(testOptions(disk.inner.CrashClone(vfs.CrashCloneCfg{})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer after.Close()
+	if get(t, after, 1) == nil || get(t, after, 2) == nil {
+		t.Error("a synced document is lost")
+	}
+	mustWrite(t, after, inserts(doc("_id", 5)), WriteOptions{Sync: true})
+}
+
+func TestDiskIsChecked(t *testing.T) {
+	mem := vfs.NewMem()
+	o := testOptions(mem)
+	db, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: reserveBytes - 1, TotalBytes: 1 << 30})
+	db.health.check()
+	_, err = db.Write(t.Context(), inserts(doc("_id", 1)), WriteOptions{})
+	wantCode(t, err, mongoerr.OutOfDiskSpace)
+	mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 29, TotalBytes: 1 << 30})
+	db.health.check()
+	mustInsert(t, db, doc("_id", 1))
+}
+
+// The comparer keeps Pebble's rules for keys of all kinds, whole and cut anywhere.
+func TestComparer(t *testing.T) {
+	keys := []IndexKey{{Path: bson.ParsePath("a")}, {Path: bson.ParsePath("b"), Desc: true}}
+	values := []any{nil, 1, 1.5, "x", "x\x00y", "", doc("a", 1), list(1, "z"), true, bson.Value{Type: bson.TypeMaxKey}, bson.Value{Type: bson.TypeMinKey}, bson.Value{}}
+	rapid.Check(t, func(t *rapid.T) {
+		pick := rapid.SampledFrom(values)
+		key := func(label string) []byte {
+			var k []byte
+			switch rapid.IntRange(0, 4).Draw(t, label) {
+			case 0:
+				k = appendDocumentKey(nil, 7, value(pick.Draw(t, "id")))
+			case 1, 2:
+				k = appendIndexPrefix(nil, 7, 3, keys)
+				k = bson.AppendKey(k, value(pick.Draw(t, "a")), false)
+				k = bson.AppendKey(k, value(pick.Draw(t, "b")), true)
+				k = bson.AppendKey(k, value(pick.Draw(t, "id")), false)
+			case 3:
+				k = appendRetryKey(nil, [sessionLen]byte{1}, uint32(rapid.IntRange(0, 3).Draw(t, "slot")))
+			case 4:
+				k = appendCounterKey(nil, 7)
+			}
+			if rapid.Bool().Draw(t, "cut") {
+				k = k[:rapid.IntRange(0, len(k)).Draw(t, "at")]
+			}
+			return k
+		}
+		a, b := key("one"), key("other")
+		pa, pb := a[:split(a)], b[:split(b)]
+		if split(pa) != len(pa) {
+			t.Fatalf("prefix %x of %x is no prefix", pa, a)
+		}
+		if c, cp := comparer.Compare(a, b), comparer.Compare(pa, pb); c <= 0 && cp > 0 || cp < 0 && c >= 0 {
+			t.Fatalf("%x and %x compare as %d, their prefixes as %d", a, b, c, cp)
+		}
+	})
+}
+
+// A drop frees tables on disk: soon, by itself.
+func TestDropShrinksTheDisk(t *testing.T) {
+	o := Options{Dir: filepath.Join(t.TempDir(), "data"), MemTableBytes: 1 << 20, CacheBytes: 8 << 20}
+	db, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	noise := make([]byte, 1500)
+	for n := range 10_000 {
+		for i := range noise {
+			noise[i] = byte(n * i * 7919 >> 3)
+		}
+		name := Name{"db", []string{"old", "new"}[n%2]}
+		mustWrite(t, db, []Write{{Table: name, Insert: doc("_id", n, "x", string(noise))}}, WriteOptions{})
+	}
+	if err := db.pebble.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	before := db.Stats()
+	if before.TableBytes < 4<<20 {
+		t.Fatalf("only %d bytes in tables", before.TableBytes)
+	}
+	if err := db.DropTable(Name{"db", "old"}); err != nil {
+		t.Fatal(err)
+	}
+	for { // the test's own time limit ends this
+		s := db.Stats()
+		if s.TableBytes < before.TableBytes*7/10 && s.ObsoleteBytes == 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	mustBeWhole(t, db, Name{"db", "new"}, 5000)
+}
