@@ -2,60 +2,265 @@ package maintain
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"oxbow/internal/catalog"
+	"oxbow/internal/retention"
+	"oxbow/internal/route"
 )
 
 // Runner looks after the partitions of a catalog.
-type Runner struct{}
+type Runner struct {
+	opts Options
+
+	passing sync.Mutex // one pass at a time; held over I/O
+
+	mu struct {
+		sync.Mutex
+		history []Event
+		states  map[string]*state // by namespace
+	}
+}
+
+// state is what a Runner remembers of a collection.
+type state struct {
+	since     *retention.Reading // the clocks that later readings are compared with; nil: the next reading
+	confirmed bool
+	stopped   string
+}
 
 // Options are what a Runner needs.
 type Options struct {
 	Catalog *catalog.Catalog
 	Log     *slog.Logger
 	Every   time.Duration // between two passes; 0: 10 s
-	MaxDue  int           // most partitions due at once without a confirmation; 0: 64 ranges
+	MaxDue  int           // most time ranges due at once without a confirmation; 0: 64
 	// BackendTime returns a backend's idea of now, or an error; nil: the wall clock alone counts.
 	BackendTime func(ctx context.Context, backend string) (time.Time, error)
+	// Clock returns the wall clock and monotonic time since some fixed moment; nil: this machine's.
+	Clock func() (wall time.Time, monotonic time.Duration)
 }
 
-// New returns a Runner.
-func New(opts Options) *Runner { panic("unbuilt") }
-
-// Run makes passes until ctx ends.
-func (r *Runner) Run(ctx context.Context) error { panic("unbuilt") }
-
-// Pass makes one pass and returns what it did.
-func (r *Runner) Pass(ctx context.Context) []Event { panic("unbuilt") }
-
-// Event is one thing that a Runner did, or why it stopped.
-type Event struct {
-	At         time.Time
-	Collection string // namespace, "" for the whole Runner
-	Partition  string // physical namespace
-	Action     Action
-	Reason     string
-	Err        error
-}
-
-// Action is what an Event did.
-type Action string
-
-// The actions.
+// The defaults of Options.
 const (
-	Made    Action = "made"
-	Hid     Action = "hid"
-	Dropped Action = "dropped"
-	Stopped Action = "stopped"
+	defaultEvery  = 10 * time.Second
+	defaultMaxDue = 64
 )
 
-// History returns the latest events, oldest first.
-func (r *Runner) History() []Event { panic("unbuilt") }
+// keptEvents is how many events History has at most.
+const keptEvents = 1000
+
+// New returns a Runner.
+func New(opts Options) *Runner {
+	if opts.Every <= 0 {
+		opts.Every = defaultEvery
+	}
+	if opts.MaxDue <= 0 {
+		opts.MaxDue = defaultMaxDue
+	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	if opts.Clock == nil {
+		started := time.Now()
+		opts.Clock = func() (time.Time, time.Duration) { return time.Now(), time.Since(started) }
+	}
+	r := &Runner{opts: opts}
+	r.mu.states = map[string]*state{}
+	return r
+}
+
+// Run makes passes until ctx ends, the first at once, and returns nil.
+func (r *Runner) Run(ctx context.Context) error {
+	tick := time.NewTicker(r.opts.Every)
+	defer tick.Stop()
+	for {
+		r.Pass(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// Pass makes one pass and returns what it did. An error ends the pass for its collection, not for the others; the next pass tries again.
+func (r *Runner) Pass(ctx context.Context) []Event {
+	r.passing.Lock()
+	defer r.passing.Unlock()
+	p := &pass{Runner: r}
+	if err := r.opts.Catalog.Sweep(ctx); err != nil && ctx.Err() == nil {
+		p.note(Event{Action: Failed, Reason: "partitions could not be finished or undone", Err: err})
+	}
+	for _, col := range r.opts.Catalog.Snapshot().Collections("") {
+		if ctx.Err() != nil {
+			break
+		}
+		if col.Created && col.Table.Layout.Time != nil {
+			p.look(ctx, col)
+		}
+	}
+	return p.events
+}
+
+// pass is one pass of a Runner.
+type pass struct {
+	*Runner
+	events []Event
+}
+
+// look does what is due for one collection.
+func (p *pass) look(ctx context.Context, col *catalog.Collection) {
+	ns := col.Namespace()
+	now, stop := p.now(ctx, col)
+	if stop != "" {
+		p.stop(ns, stop)
+		return
+	}
+	d := retention.Decide(retention.Input{
+		Now: now, Layout: col.Table.Layout, Partitions: col.All, Hold: col.Hold, MaxDue: p.opts.MaxDue, Confirmed: p.takeConfirmation(ns),
+	})
+	p.stop(ns, d.Stop)
+	if err := p.makeAhead(ctx, ns, d.Make); err != nil {
+		return
+	}
+	keep := col.Table.Layout.Time.Keep
+	for _, part := range d.Hide {
+		e := Event{Collection: ns, Partition: part.Name(), Action: Hid, Reason: fmt.Sprintf("it ended at %s and keep is %s", instant(part.End), keep)}
+		e.Err = p.opts.Catalog.Hide(ctx, ns, part.Name())
+		if p.note(e); e.Err != nil {
+			return
+		}
+	}
+	for _, part := range d.Drop {
+		e := Event{Collection: ns, Partition: part.Name(), Action: Dropped, Reason: fmt.Sprintf("it was hidden at %s and hold is %s", instant(part.Since), col.Hold)}
+		e.Err = p.opts.Catalog.DropPartition(ctx, ns, part.Name())
+		if p.note(e); e.Err != nil {
+			return
+		}
+	}
+}
+
+func (p *pass) makeAhead(ctx context.Context, ns string, places []route.Place) error {
+	for _, place := range places {
+		_, err := p.opts.Catalog.Ensure(ctx, ns, []route.Place{place})
+		p.note(Event{Collection: ns, Action: Made, Reason: fmt.Sprintf("ahead of time, from %s to %s", instant(place.Start), instant(place.End)), Err: err})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// now reads the clocks for a collection and says why they can't be trusted, or "".
+func (r *Runner) now(ctx context.Context, col *catalog.Collection) (int64, string) {
+	wall, monotonic := r.opts.Clock()
+	reading := retention.Reading{Wall: wall.UnixMilli(), Monotonic: monotonic}
+	if r.opts.BackendTime != nil {
+		for _, name := range backends(col) {
+			at, err := r.opts.BackendTime(ctx, name)
+			if err != nil {
+				return 0, fmt.Sprintf("the time of backend %s is not known: %v", name, err)
+			}
+			if ms := at.UnixMilli(); reading.Backend == 0 || ms < reading.Backend {
+				reading.Backend = ms
+			}
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.stateOf(col.Namespace())
+	if s.since == nil {
+		s.since = &reading
+	}
+	return retention.Now(*s.since, reading)
+}
+
+// backends returns the backends that a collection's partitions lie on.
+func backends(col *catalog.Collection) []string {
+	var list []string
+	seen := map[string]bool{}
+	for _, p := range col.All {
+		if !seen[p.Backend] {
+			seen[p.Backend] = true
+			list = append(list, p.Backend)
+		}
+	}
+	return list
+}
+
+// stateOf returns what is remembered of a collection. The caller holds mu.
+func (r *Runner) stateOf(ns string) *state {
+	s := r.mu.states[ns]
+	if s == nil {
+		s = &state{}
+		r.mu.states[ns] = s
+	}
+	return s
+}
+
+// stop remembers why retention has stopped for a collection, "" for going on, and notes it when that is new.
+func (p *pass) stop(ns, reason string) {
+	p.mu.Lock()
+	s := p.stateOf(ns)
+	// Two reasons that differ in figures only are one.
+	begun := reason != "" && s.stopped == ""
+	s.stopped = reason
+	p.mu.Unlock()
+	if begun {
+		p.note(Event{Collection: ns, Action: Stopped, Reason: reason})
+	}
+}
+
+// takeConfirmation reports, once, that someone has confirmed.
+func (r *Runner) takeConfirmation(ns string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.stateOf(ns)
+	confirmed := s.confirmed
+	s.confirmed = false
+	return confirmed
+}
 
 // Stopped returns why retention has stopped for a collection, or "".
-func (r *Runner) Stopped(ns string) string { panic("unbuilt") }
+func (r *Runner) Stopped(ns string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stateOf(ns).stopped
+}
 
-// Confirm lets a collection's retention go on once past the reason it stopped for.
-func (r *Runner) Confirm(ns string) { panic("unbuilt") }
+// Confirm lets a collection's retention go on once past the reason it stopped for: the clock is right as it is now, or as many partitions
+// as are due at the next pass are right.
+func (r *Runner) Confirm(ns string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.stateOf(ns)
+	s.since, s.confirmed = nil, true
+}
+
+// note logs an event and keeps it.
+func (p *pass) note(e Event) {
+	e.At, _ = p.opts.Clock()
+	if errors.Is(e.Err, context.Canceled) {
+		return // the gateway is stopping
+	}
+	level := slog.LevelInfo
+	if e.Err != nil || e.Action == Stopped || e.Action == Failed {
+		level = slog.LevelWarn
+	}
+	p.opts.Log.Log(context.Background(), level, "partition "+string(e.Action), "collection", e.Collection, "partition", e.Partition, "reason", e.Reason, "error", e.Err)
+	p.events = append(p.events, e)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.mu.history) == keptEvents {
+		p.mu.history = append(p.mu.history[:0], p.mu.history[1:]...)
+	}
+	p.mu.history = append(p.mu.history, e)
+}
+
+// instant writes an instant for a reason.
+func instant(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
