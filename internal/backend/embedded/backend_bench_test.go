@@ -1,12 +1,13 @@
 package embedded
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
+	"time"
 
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
@@ -82,60 +83,70 @@ func (quiet) Fatalf(format string, args ...any) {
 	panic(fmt.Sprintf(format, args...))
 }
 
-// BenchmarkInsert inserts batches of 1,000 documents of about 200 bytes with two secondary indexes.
+// sides are the time that each side of a comparison took.
+type sides struct{ run, bare time.Duration }
+
+// timed adds the duration of work to d.
+func timed(d *time.Duration, work func()) {
+	start := time.Now()
+	work()
+	*d += time.Since(start)
+}
+
+// report gives both rates, and the ratio that counts.
+func (s sides) report(b *testing.B, operations int, unit string) {
+	b.ReportMetric(float64(operations)/s.run.Seconds(), unit+"/s")
+	b.ReportMetric(float64(operations)/s.bare.Seconds(), "bare-"+unit+"/s")
+	b.ReportMetric(s.bare.Seconds()/s.run.Seconds(), "ratio")
+}
+
+// BenchmarkInsert inserts batches of 1,000 documents of about 200 bytes with two secondary indexes, by turns through Run and into a bare
+// Pebble.
 func BenchmarkInsert(b *testing.B) {
-	b.Run("run", func(b *testing.B) {
-		e := benchStore(b)
-		mustReply(b, e, encoded(b, driver.D{{Key: "createIndexes", Value: "log"}, {Key: "indexes", Value: driver.A{
-			driver.D{{Key: "key", Value: driver.D{{Key: "time", Value: 1}}}, {Key: "name", Value: "time_1"}},
-			driver.D{{Key: "key", Value: driver.D{{Key: "dev", Value: 1}, {Key: "time", Value: 1}}}, {Key: "name", Value: "dev_1_time_1"}},
-		}}, {Key: "$db", Value: "fla"}}))
-		body := encoded(b, driver.D{{Key: "insert", Value: "log"}, {Key: "$db", Value: "fla"}})
-		from := 0
-		for b.Loop() {
-			b.StopTimer()
-			docs := logBatch(b, from)
-			from += benchBatch
-			b.StartTimer()
+	e, bare := benchStore(b), barePebble(b)
+	mustReply(b, e, encoded(b, driver.D{{Key: "createIndexes", Value: "log"}, {Key: "indexes", Value: driver.A{
+		driver.D{{Key: "key", Value: driver.D{{Key: "time", Value: 1}}}, {Key: "name", Value: "time_1"}},
+		driver.D{{Key: "key", Value: driver.D{{Key: "dev", Value: 1}, {Key: "time", Value: 1}}}, {Key: "name", Value: "dev_1_time_1"}},
+	}}, {Key: "$db", Value: "fla"}}))
+	body := encoded(b, driver.D{{Key: "insert", Value: "log"}, {Key: "$db", Value: "fla"}})
+	var took sides
+	from := 0
+	for b.Loop() {
+		docs := logBatch(b, from)
+		keys := bareKeys(docs)
+		from += benchBatch
+		timed(&took.run, func() {
 			req := &backend.Request{Body: body, Sequences: []backend.Sequence{{Name: "documents", Documents: docs}}}
 			reply, err := e.Run(context.Background(), req)
 			if err != nil || backend.Check(reply) != nil {
 				b.Fatal(err, reply)
 			}
-		}
-		b.ReportMetric(float64(from)/b.Elapsed().Seconds(), "documents/s")
-	})
-	b.Run("bare", func(b *testing.B) {
-		db := barePebble(b)
-		from := 0
-		for b.Loop() {
-			b.StopTimer()
-			docs := logBatch(b, from)
-			keys := bareKeys(docs, from)
-			from += benchBatch
-			b.StartTimer()
-			batch := db.NewBatch()
-			for i, doc := range docs {
-				for k, key := range keys[i] {
-					value := []byte(nil)
-					if k == 0 {
-						value = doc
-					}
-					if err := batch.Set(key, value, nil); err != nil {
-						b.Fatal(err)
-					}
-				}
+		})
+		timed(&took.bare, func() { insertBare(b, bare, docs, keys) })
+	}
+	took.report(b, from, "documents")
+}
+
+func insertBare(b *testing.B, db *pebble.DB, docs []bson.Document, keys [][3][]byte) {
+	batch := db.NewBatch()
+	for i, doc := range docs {
+		for k, key := range keys[i] {
+			var value []byte
+			if k == 0 {
+				value = doc
 			}
-			if err := batch.Commit(pebble.NoSync); err != nil {
+			if err := batch.Set(key, value, nil); err != nil {
 				b.Fatal(err)
 			}
 		}
-		b.ReportMetric(float64(from)/b.Elapsed().Seconds(), "documents/s")
-	})
+	}
+	if err := batch.Commit(pebble.NoSync); err != nil {
+		b.Fatal(err)
+	}
 }
 
 // bareKeys are keys as long as the engine's: table, index and encoded values, and the _id behind index values.
-func bareKeys(docs []bson.Document, from int) [][3][]byte {
+func bareKeys(docs []bson.Document) [][3][]byte {
 	keys := make([][3][]byte, len(docs))
 	for i, doc := range docs {
 		id, _ := bson.Get(doc, "_id")
@@ -151,58 +162,63 @@ func bareKeys(docs []bson.Document, from int) [][3][]byte {
 	return keys
 }
 
-// BenchmarkFindByID finds one document of 100,000 by its _id.
+// BenchmarkFindByID finds one document of 100,000 by its _id, by turns through Run and as a bare get, a hundred at a time.
 func BenchmarkFindByID(b *testing.B) {
-	const documents = 100_000
-	filler := bytes.Repeat([]byte("x"), 150)
-	docs := make([]bson.Document, documents)
-	for i := range docs {
-		docs[i] = encoded(b, driver.D{{Key: "_id", Value: int64(i)}, {Key: "f", Value: string(filler)}, {Key: "n", Value: i}})
+	const (
+		documents = 100_000
+		turn      = 100
+	)
+	e, bare := benchStore(b), barePebble(b)
+	body := encoded(b, driver.D{{Key: "insert", Value: "c"}, {Key: "$db", Value: "d"}})
+	for at := 0; at < documents; at += benchBatch {
+		var docs []bson.Document
+		for i := at; i < at+benchBatch; i++ {
+			doc := encoded(b, driver.D{{Key: "_id", Value: int64(i)}, {Key: "f", Value: strings.Repeat("x", 150)}, {Key: "n", Value: i}})
+			docs = append(docs, doc)
+			if err := bare.Set(bareID(uint64(i)), doc, pebble.NoSync); err != nil {
+				b.Fatal(err)
+			}
+		}
+		req := &backend.Request{Body: body, Sequences: []backend.Sequence{{Name: "documents", Documents: docs}}}
+		if reply, err := e.Run(context.Background(), req); err != nil || backend.Check(reply) != nil {
+			b.Fatal(err, reply)
+		}
 	}
-	b.Run("run", func(b *testing.B) {
-		e := benchStore(b)
-		body := encoded(b, driver.D{{Key: "insert", Value: "c"}, {Key: "$db", Value: "d"}})
-		for at := 0; at < documents; at += 10_000 {
-			req := &backend.Request{Body: body, Sequences: []backend.Sequence{{Name: "documents", Documents: docs[at : at+10_000]}}}
-			if reply, err := e.Run(context.Background(), req); err != nil || backend.Check(reply) != nil {
-				b.Fatal(err, reply)
+	find := encoded(b, driver.D{
+		{Key: "find", Value: "c"}, {Key: "filter", Value: driver.D{{Key: "_id", Value: int64(0)}}}, {Key: "limit", Value: int64(1)},
+		{Key: "singleBatch", Value: true}, {Key: "lsid", Value: driver.D{{Key: "id", Value: driver.Binary{Subtype: 4, Data: make([]byte, 16)}}}}, {Key: "$db", Value: "d"},
+	})
+	filter, _ := bson.Get(find, "filter")
+	id, _ := bson.Get(filter.Data, "_id")
+	req := &backend.Request{Body: find}
+	var took sides
+	finds := 0
+	for b.Loop() {
+		finds += turn
+		timed(&took.run, func() {
+			for range turn {
+				binary.LittleEndian.PutUint64(id.Data, rand.Uint64N(documents))
+				if reply, err := e.Run(context.Background(), req); err != nil || len(reply) < 150 {
+					b.Fatal(err, reply)
+				}
 			}
-		}
-		find := encoded(b, driver.D{
-			{Key: "find", Value: "c"}, {Key: "filter", Value: driver.D{{Key: "_id", Value: int64(0)}}}, {Key: "limit", Value: int64(1)},
-			{Key: "singleBatch", Value: true}, {Key: "lsid", Value: driver.D{{Key: "id", Value: driver.Binary{Subtype: 4, Data: make([]byte, 16)}}}}, {Key: "$db", Value: "d"},
 		})
-		filter, _ := bson.Get(find, "filter")
-		id, _ := bson.Get(filter.Data, "_id")
-		req := &backend.Request{Body: find}
-		b.ReportAllocs()
-		for b.Loop() {
-			binary.LittleEndian.PutUint64(id.Data, uint64(rand.IntN(documents)))
-			reply, err := e.Run(context.Background(), req)
-			if err != nil || len(reply) < 150 {
-				b.Fatal(err, reply)
+		timed(&took.bare, func() {
+			for range turn {
+				v, closer, err := bare.Get(bareID(rand.Uint64N(documents)))
+				if err != nil || len(v) < 150 {
+					b.Fatal(err)
+				}
+				closer.Close()
 			}
-		}
-	})
-	b.Run("bare", func(b *testing.B) {
-		db := barePebble(b)
-		key := func(i int) []byte {
-			return bson.AppendKey([]byte("t0001d"), bson.Value{Type: bson.TypeInt64, Data: binary.LittleEndian.AppendUint64(nil, uint64(i))}, false)
-		}
-		for i, doc := range docs {
-			if err := db.Set(key(i), doc, pebble.NoSync); err != nil {
-				b.Fatal(err)
-			}
-		}
-		b.ReportAllocs()
-		for b.Loop() {
-			v, closer, err := db.Get(key(rand.IntN(documents)))
-			if err != nil || len(v) < 150 {
-				b.Fatal(err)
-			}
-			closer.Close()
-		}
-	})
+		})
+	}
+	took.report(b, finds, "finds")
+}
+
+// bareID is the key of a document whose _id is a long.
+func bareID(id uint64) []byte {
+	return bson.AppendKey([]byte("t0001d"), bson.Value{Type: bson.TypeInt64, Data: binary.LittleEndian.AppendUint64(nil, id)}, false)
 }
 
 func mustReply(tb testing.TB, e *Backend, body bson.Document) bson.Document {
