@@ -12,7 +12,7 @@ import (
 // and documents beyond 16 MiB (https://www.mongodb.com/docs/manual/core/document/#the-_id-field).
 func Storable(doc bson.Document, newID func() [12]byte) (bson.Document, error) {
 	if len(doc) > bson.MaxDocumentSize {
-		return nil, mongoerr.New(mongoerr.BSONObjectTooLarge, "object to insert too large. size in bytes: %d, max size: %d",
+		return nil, mongoerr.New(mongoerr.BadValue, "object to insert too large. size in bytes: %d, max size: %d",
 			len(doc), bson.MaxDocumentSize)
 	}
 	it := bson.Elements(doc)

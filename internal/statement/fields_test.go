@@ -1,0 +1,118 @@
+package statement
+
+import (
+	"testing"
+
+	"oxbow/internal/backend"
+	"oxbow/internal/bson"
+	"oxbow/internal/mongoerr"
+
+	driver "go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// parse reads relaxed Extended JSON.
+func parse(t *testing.T, text string) bson.Document {
+	t.Helper()
+	var raw driver.Raw
+	if err := driver.UnmarshalExtJSON([]byte(text), false, &raw); err != nil {
+		t.Fatal(err)
+	}
+	return bson.Document(raw)
+}
+
+// TestFieldErrors: a field that is wrong is named, with MongoDB's code and message.
+func TestFieldErrors(t *testing.T) {
+	find := func(body bson.Document) error { _, err := ParseFind(body); return err }
+	update := func(body bson.Document) error { _, err := ParseUpdate(&backend.Request{Body: body}); return err }
+	for _, test := range []struct {
+		parse   func(bson.Document) error
+		command string
+		code    mongoerr.Code
+		message string
+	}{
+		{find, `{"find": "c", "foo": 1}`, mongoerr.IDLUnknownField, "BSON field 'find.foo' is an unknown field."},
+		{find, `{"find": "c", "filter": 1}`, mongoerr.TypeMismatch, "BSON field 'find.filter' is the wrong type 'int', expected type 'object'"},
+		{find, `{"find": "c", "lsid": 1}`, mongoerr.TypeMismatch, "BSON field 'find.lsid' is the wrong type 'int', expected type 'object'"},
+		{find, `{"find": "c", "$db": 1}`, mongoerr.TypeMismatch, "BSON field 'find.$db' is the wrong type 'int', expected type 'string'"},
+		{find, `{"find": "c", "stmtIds": 1}`, mongoerr.TypeMismatch, "BSON field 'find.stmtIds' is the wrong type 'int', expected type 'array'"},
+		{find, `{"find": "c", "limit": 1, "limit": 2}`, mongoerr.IDLDuplicateField, "BSON field 'find.limit' is a duplicate field"},
+		{find, `{"find": "c", "startTransaction": true}`, mongoerr.IllegalOperation, "transactions are not supported yet ('find.startTransaction')"},
+		{find, `{"find": "c", "collation": {"locale": "de"}}`, mongoerr.CommandNotSupported, "'find.collation' is not supported yet"},
+		{update, `{"update": "c", "updates": [{"q": {}, "u": {}, "sort": {}}]}`, mongoerr.IDLUnknownField, "BSON field 'update.updates.sort' is an unknown field."},
+	} {
+		e := mongoerr.From(test.parse(parse(t, test.command)))
+		if e.Code != test.code || e.Message != test.message {
+			t.Errorf("%s\ngives %v", test.command, e)
+		}
+	}
+}
+
+// TestGenericFields: what any command may carry is read, whatever number type it comes in.
+func TestGenericFields(t *testing.T) {
+	f, err := ParseFind(parse(t, `{"find": "c", "$db": "d", "lsid": {"id": 1}, "txnNumber": 5.0, "stmtId": {"$numberLong": "3"}, "maxTimeMS": 7.0,
+		"readConcern": {"level": "local"}, "$clusterTime": {}, "apiVersion": "1", "limit": 2.0, "batchSize": 0}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Database != "d" || f.LSID == nil || !f.HasTxnNumber || f.TxnNumber != 5 || f.StmtID != 3 || f.MaxTimeMS != 7 || f.ReadConcern == nil {
+		t.Errorf("generic fields: %+v", f.Generic)
+	}
+	if f.Limit != 2 || f.BatchSize != 0 {
+		t.Errorf("limit %d, batchSize %d", f.Limit, f.BatchSize)
+	}
+}
+
+// TestParsingIsLean: reading a command makes its form, and nothing a field.
+func TestParsingIsLean(t *testing.T) {
+	body := parse(t, `{"find": "c", "filter": {"_id": 1}, "sort": {"a": 1}, "limit": 1, "singleBatch": true, "lsid": {"id": 1}, "$db": "d"}`)
+	allocations := testing.AllocsPerRun(100, func() {
+		if _, err := ParseFind(body); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if allocations > 4 {
+		t.Errorf("%v allocations", allocations)
+	}
+}
+
+// TestStorable: a document is stored with its _id first, and as it is where it can be.
+func TestStorable(t *testing.T) {
+	newID := func() [12]byte { return [12]byte{1} }
+	whole := parse(t, `{"_id": 1, "a": 2}`)
+	if got, err := Storable(whole, newID); err != nil || &got[0] != &whole[0] {
+		t.Errorf("a document that needs no change: %v, %v", got, err)
+	}
+	for in, want := range map[string]string{
+		`{"a": 2, "_id": 1, "b": 3}`: `{"_id": 1, "a": 2, "b": 3}`,
+		`{"a": 2}`:                   `{"_id": {"$oid": "010000000000000000000000"}, "a": 2}`,
+		`{}`:                         `{"_id": {"$oid": "010000000000000000000000"}}`,
+	} {
+		got, err := Storable(parse(t, in), newID)
+		if err != nil || string(got) != string(parse(t, want)) {
+			t.Errorf("%s becomes %s, %v", in, got, err)
+		}
+	}
+	for _, in := range []string{`{"_id": [1]}`, `{"a": 1, "_id": {"$regularExpression": {"pattern": "a", "options": ""}}}`, `{"_id": {"$undefined": true}}`} {
+		if _, err := Storable(parse(t, in), newID); !mongoerr.Is(err, mongoerr.InvalidIDField) {
+			t.Errorf("%s gives %v", in, err)
+		}
+	}
+}
+
+// FuzzParse: no bytes make a parser panic.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(bson.Document{5, 0, 0, 0, 0}))
+	f.Add([]byte{16, 0, 0, 0, 2, 'f', 0, 2, 0, 0, 0, 'c', 0, 0})
+	f.Fuzz(func(_ *testing.T, body []byte) {
+		req := &backend.Request{Body: body}
+		_, _ = ParseFind(body)
+		_, _ = ParseAggregate(body)
+		_, _ = ParseInsert(req)
+		_, _ = ParseUpdate(req)
+		_, _ = ParseDelete(req)
+		_, _ = ParseFindAndModify(body)
+		_, _ = ParseCreateIndexes(body)
+		_, _ = ParseExplain(body)
+		_, _ = ParseKillCursors(body)
+	})
+}
