@@ -9,16 +9,19 @@ import (
 	"oxbow/internal/backend"
 	"oxbow/internal/backend/backendtest"
 	"oxbow/internal/backend/embedded"
+	"oxbow/internal/catalog"
 	"oxbow/internal/command"
+	"oxbow/internal/config"
 	"oxbow/internal/cursor"
+	"oxbow/internal/exec"
 	"oxbow/internal/server"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// serve puts an embedded backend behind Oxbow's own server, which answers handshakes as a router does and hands everything else
-// to the backend as it came, and returns the URI.
-func serve(t *testing.T) string {
+// serve puts an embedded backend behind Oxbow's own server, which answers handshakes as a router does, and returns the URI. handle says what
+// becomes of the other commands.
+func serve(t *testing.T, handle func(*command.Table, *command.Deps, backend.Backend)) string {
 	t.Helper()
 	store := embedded.Store{Dir: "db", FS: vfs.NewMem(), CacheBytes: 8 << 20, MemTableBytes: 4 << 20}
 	e, err := embedded.Open(embedded.Options{Store: store})
@@ -29,20 +32,21 @@ func serve(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counters, log := &command.Counters{}, slog.New(slog.DiscardHandler)
-	table := command.New(command.Deps{
-		Log:      log,
+	deps := command.Deps{
+		Log:      slog.New(slog.DiscardHandler),
 		Now:      time.Now,
 		Sessions: cursor.NewSessions(cursor.SessionTimeout),
 		Cursors:  cursor.NewRegistry(cursor.IdleTimeout),
-		Counters: counters,
+		Counters: &command.Counters{},
 		Server:   command.ServerInfo{Version: "7.0.14", Host: "localhost", Address: listener.Addr().String(), Started: time.Now()},
 		Fallback: func(ctx context.Context, req *command.Request, reply *command.Reply) (err error) {
 			reply.Document, err = e.Run(ctx, &backend.Request{Body: req.Body, Sequences: req.Sequences})
 			return err
 		},
-	})
-	s := server.New(listener, table, counters, log, server.Options{})
+	}
+	table := command.New(deps)
+	handle(table, &deps, e)
+	s := server.New(listener, table, deps.Counters, deps.Log, server.Options{})
 	served := make(chan error, 1)
 	go func() { served <- s.Serve() }()
 	t.Cleanup(func() {
@@ -59,6 +63,21 @@ func serve(t *testing.T) string {
 	return "mongodb://" + listener.Addr().String() + "/"
 }
 
+// asTheyCame hands every command to the backend.
+func asTheyCame(*command.Table, *command.Deps, backend.Backend) {}
+
+// throughGateway has the gateway plan and run them, on collections that have no layout.
+func throughGateway(t *testing.T) func(*command.Table, *command.Deps, backend.Backend) {
+	return func(table *command.Table, deps *command.Deps, e backend.Backend) {
+		backends := map[string]backend.Backend{"local": e}
+		live, err := catalog.Open(context.Background(), catalog.Options{Config: config.Default(), Backends: backends, Log: deps.Log, Now: deps.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		table.RegisterData(&command.Data{Catalog: live, Exec: &exec.Executor{Backends: backends}, Cursors: deps.Cursors, Now: deps.Now})
+	}
+}
+
 // connect opens a remote backend that is closed with the test.
 func connect(t *testing.T, uri string) *Backend {
 	t.Helper()
@@ -71,11 +90,17 @@ func connect(t *testing.T, uri string) *Backend {
 }
 
 func TestContract(t *testing.T) {
-	uri := serve(t)
+	uri := serve(t, asTheyCame)
 	backendtest.Run(t, func(t *testing.T) backend.Backend { return connect(t, uri) })
 }
 
 func TestContractCompressed(t *testing.T) {
-	uri := serve(t) + "?compressors=zstd"
+	uri := serve(t, asTheyCame) + "?compressors=zstd"
+	backendtest.Run(t, func(t *testing.T) backend.Backend { return connect(t, uri) })
+}
+
+// TestContractThroughGateway: on plain collections the gateway keeps a backend's contract.
+func TestContractThroughGateway(t *testing.T) {
+	uri := serve(t, throughGateway(t))
 	backendtest.Run(t, func(t *testing.T) backend.Backend { return connect(t, uri) })
 }
