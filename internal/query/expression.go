@@ -13,6 +13,7 @@ type Expression struct {
 	slots  int
 	fields []string
 	whole  bool
+	nests  bool // it can put values into arrays and documents
 }
 
 // node is one part of a compiled expression. It is immutable; what an evaluation changes is in the Scratch.
@@ -34,7 +35,7 @@ func ParseExpression(v bson.Value, env Env) (*Expression, error) {
 
 func (c *compiler) expression(root node) *Expression {
 	slices.Sort(c.fields)
-	return &Expression{root: root, slots: c.slots, fields: slices.Compact(c.fields), whole: c.whole}
+	return &Expression{root: root, slots: c.slots, fields: slices.Compact(c.fields), whole: c.whole, nests: c.nests}
 }
 
 // Eval computes the expression on a document. A missing result has Type 0. The value may alias doc or scratch memory of the call, and is good

@@ -15,6 +15,7 @@ type compiler struct {
 	slots   int
 	fields  []string
 	whole   bool
+	nests   bool
 	dynamic int // fields and variables met so far: a part that adds none is constant
 	depth   int
 }
@@ -45,9 +46,13 @@ func (c *compiler) compile(v bson.Value) (node, error) {
 		if key, arg, ok := bson.First(v.Data); ok && strings.HasPrefix(key, "$") {
 			return c.operator(key, arg, v)
 		}
-		return c.folded(func() (node, error) { return c.object(v.Data) })
+		return c.folded(func() (node, error) {
+			c.nests = true
+			return c.object(v.Data)
+		})
 	case bson.TypeArray:
 		return c.folded(func() (node, error) {
+			c.nests = true
 			of, err := c.compileAll(v.Data)
 			return &arrayNode{of}, err
 		})
@@ -73,6 +78,7 @@ func (c *compiler) operator(name string, arg, whole bson.Value) (node, error) {
 		return nil, mongoerr.New(15983, "An object representing an expression must have exactly one field: %s", show(whole))
 	}
 	build := operatorNamed(name)
+	c.nests = c.nests || arrayOperator(name) != nil || objectOperator(name) != nil
 	if build == nil {
 		return nil, mongoerr.New(mongoerr.InvalidPipelineOperator, "Unrecognized expression '%s'", name)
 	}
@@ -81,11 +87,12 @@ func (c *compiler) operator(name string, arg, whole bson.Value) (node, error) {
 
 // folded computes what build returns at once if it reads no field and no variable.
 func (c *compiler) folded(build func() (node, error)) (node, error) {
-	before := c.dynamic
+	before, nested := c.dynamic, c.nests
 	n, err := build()
 	if err != nil || c.dynamic != before {
 		return n, err
 	}
+	c.nests = nested // the value lies in the command, which is not nested too deeply
 	if _, ok := n.(constant); ok {
 		return n, nil
 	}

@@ -18,41 +18,58 @@ func isoText(millis int64) string {
 	return time.UnixMilli(millis).UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
+// dateTextNode is what $dateToString and $dateFromString have alike.
+type dateTextNode struct{ input, format, zone, onNull node }
+
+// dateTextArgs are the arguments of one evaluation. Where done is set, instead is the result.
+type dateTextArgs struct {
+	input   bson.Value
+	format  string
+	zone    *time.Location
+	instead bson.Value
+	done    bool
+}
+
+// arguments evaluates a format and a zone, which must be right even where the input is null, and then the input's null.
+func (n *dateTextNode) arguments(s *Scratch, operator string, code mongoerr.Code, conversions string) (a dateTextArgs, err error) {
+	if a.input, err = n.input.eval(s); err != nil {
+		return a, err
+	}
+	var noFormat, noZone bool
+	if a.format, noFormat, err = s.dateFormat(n.format, operator, code, conversions); err != nil {
+		return a, err
+	}
+	if a.zone, noZone, err = s.zone(n.zone); err != nil {
+		return a, err
+	}
+	switch {
+	case nullish(a.input) && n.onNull != nil:
+		a.done = true
+		a.instead, err = n.onNull.eval(s)
+	case nullish(a.input) || noFormat || noZone:
+		a.done, a.instead = true, bson.Null
+	}
+	return a, err
+}
+
 // dateToStringNode is $dateToString.
-type dateToStringNode struct{ date, format, zone, onNull node }
+type dateToStringNode struct{ dateTextNode }
 
 func (n *dateToStringNode) eval(s *Scratch) (bson.Value, error) {
-	v, err := n.date.eval(s)
+	a, err := n.arguments(s, "$dateToString", 18533, "%dGHjLmMSwuUVYzZbB")
+	if err != nil || a.done {
+		return a.instead, err
+	}
+	millis, err := millisOf(a.input)
 	if err != nil {
-		return v, err
+		return a.input, err
 	}
-	format, noFormat, err := s.dateFormat(n.format, "$dateToString", 18533, "%dGHjLmMSwuUVYzZbB")
+	if n.format == nil {
+		a.format = isoFormat
+	}
+	b, err := appendDate(nil, a.format, timeIn(millis, a.zone))
 	if err != nil {
-		return v, err
-	}
-	zone, null, err := s.zone(n.zone)
-	if err != nil {
-		return v, err
-	}
-	if nullish(v) {
-		if n.onNull != nil {
-			return n.onNull.eval(s)
-		}
-		return bson.Null, nil
-	}
-	if null || noFormat {
-		return bson.Null, nil
-	}
-	millis, err := millisOf(v)
-	if err != nil {
-		return v, err
-	}
-	if format == "" && n.format == nil {
-		format = isoFormat
-	}
-	b, err := appendDate(nil, format, timeIn(millis, zone))
-	if err != nil {
-		return v, err
+		return a.input, err
 	}
 	return s.text(b)
 }
@@ -148,49 +165,35 @@ func buildDateToString(c *compiler, _ string, arg bson.Value) (node, error) {
 		return nil, err
 	}
 	n := &dateToStringNode{}
-	if err := c.optionals(args, map[string]*node{"format": &n.format, "date": &n.date, "timezone": &n.zone, "onNull": &n.onNull}); err != nil {
+	if err := c.optionals(args, map[string]*node{"format": &n.format, "date": &n.input, "timezone": &n.zone, "onNull": &n.onNull}); err != nil {
 		return nil, err
 	}
-	if n.date == nil {
+	if n.input == nil {
 		return nil, mongoerr.New(18628, "Missing 'date' parameter to $dateToString")
 	}
 	return n, nil
 }
 
 // dateFromStringNode is $dateFromString.
-type dateFromStringNode struct{ text, format, zone, onNull, onError node }
+type dateFromStringNode struct {
+	dateTextNode
+	onError node
+}
 
 func (n *dateFromStringNode) eval(s *Scratch) (bson.Value, error) {
-	v, err := n.text.eval(s)
-	if err != nil {
-		return v, err
-	}
-	format, noFormat, err := s.dateFormat(n.format, "$dateFromString", 40684, "%dGHjLmMSuVYzZbB")
-	if err != nil {
-		return v, err
-	}
-	zone, null, err := s.zone(n.zone)
-	if err != nil {
-		return v, err
-	}
-	if nullish(v) {
-		if n.onNull != nil {
-			return n.onNull.eval(s)
-		}
-		return bson.Null, nil
-	}
-	if null || noFormat {
-		return bson.Null, nil
+	a, err := n.arguments(s, "$dateFromString", 40684, "%dGHjLmMSuVYzZbB")
+	if err != nil || a.done {
+		return a.instead, err
 	}
 	if n.zone == nil {
-		zone = nil
+		a.zone = nil
 	}
-	millis, err := dateOfText(v, format, n.format != nil, zone)
+	millis, err := dateOfText(a.input, a.format, n.format != nil, a.zone)
 	if err != nil {
 		if n.onError != nil && mongoerr.Is(err, mongoerr.ConversionFailure) {
 			return n.onError.eval(s)
 		}
-		return v, err
+		return a.input, err
 	}
 	return s.date(millis), nil
 }
@@ -213,10 +216,10 @@ func buildDateFromString(c *compiler, _ string, arg bson.Value) (node, error) {
 		return nil, err
 	}
 	n := &dateFromStringNode{}
-	if err := c.optionals(args, map[string]*node{"format": &n.format, "dateString": &n.text, "timezone": &n.zone, "onNull": &n.onNull, "onError": &n.onError}); err != nil {
+	if err := c.optionals(args, map[string]*node{"format": &n.format, "dateString": &n.input, "timezone": &n.zone, "onNull": &n.onNull, "onError": &n.onError}); err != nil {
 		return nil, err
 	}
-	if n.text == nil {
+	if n.input == nil {
 		return nil, mongoerr.New(40542, "Missing 'dateString' parameter to $dateFromString")
 	}
 	return n, nil

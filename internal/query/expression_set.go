@@ -68,17 +68,19 @@ func evalSetDifference(s *Scratch, args []bson.Value) (bson.Value, error) {
 			return v, mongoerr.New(mongoerr.Code(17048+i), "both operands of $setDifference must be arrays. %s argument is of type: %s", []string{"First", "Second"}[i], bson.TypeName(v.Type))
 		}
 	}
-	seen := s.pushSet(args[1].Data)
+	without := s.pushSet(args[1].Data)
+	values := arrayValues(args[0].Data)
+	order := make([]int, len(values)) // by value, equal ones in the order they stand in
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return compareValues(values[i], values[j]) })
+	first := slices.CompactFunc(order, func(i, j int) bool { return compareValues(values[i], values[j]) == 0 })
+	first = slices.DeleteFunc(first, func(i int) bool { return inSorted(without, values[i]) })
+	slices.Sort(first)
 	mark := len(s.stack)
-	it := bson.Elements(args[0].Data)
-	for it.Next() {
-		v := it.Value()
-		i, found := slices.BinarySearchFunc(seen, v, compareValues)
-		if found {
-			continue
-		}
-		seen = slices.Insert(seen, i, v)
-		s.push(v)
+	for _, i := range first {
+		s.push(values[i])
 	}
 	return s.popArray(mark)
 }

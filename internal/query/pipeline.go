@@ -105,21 +105,60 @@ func (p *Pipeline) Stages() []string {
 }
 
 // Run returns the pipeline's results over in. Closing the result closes in. A result larger than a document can be on the wire is
-// BSONObjectTooLarge (10334).
+// BSONObjectTooLarge (10334), one that is nested too deeply Overflow (15).
 func (p *Pipeline) Run(in Documents) Documents {
+	nests := false
 	for _, s := range p.stages {
 		in = s.run(in)
+		nests = nests || nesting(s)
 	}
-	return &results{in}
+	return &results{in, nests}
 }
 
+// nesting reports whether a stage can make documents that are nested deeper than those of its input.
+func nesting(s stage) bool {
+	switch s := s.(type) {
+	case *projectStage:
+		return s.projection.mode != exclusion && s.projection.root.nests()
+	case *replaceRootStage:
+		return s.root.nests
+	case *groupStage, *lookupStage, *unwindStage: // paths of several parts, arrays of documents
+		return true
+	}
+	return false
+}
+
+// nests reports whether a projection can put values deeper than they were.
+func (n *projectionNode) nests() bool {
+	if n.kind == compute && n.expression.nests {
+		return true
+	}
+	for _, c := range n.children {
+		if c.nests() || c.kind == branch && c.computed {
+			return true
+		}
+	}
+	return false
+}
+
+// maxResultDepth is how deep a result can be nested: a reply puts it into documents of its own.
+const maxResultDepth = 2*bson.MaxDepth - 20
+
 // results refuses documents that can't be sent.
-type results struct{ Documents }
+type results struct {
+	Documents
+	nests bool
+}
 
 func (r *results) Next(ctx context.Context) (bson.Document, error) {
 	doc, err := r.Documents.Next(ctx)
-	if err == nil && len(doc) > bson.MaxInternalSize {
+	switch {
+	case err != nil:
+		return nil, err
+	case len(doc) > bson.MaxInternalSize:
 		return nil, mongoerr.New(mongoerr.BSONObjectTooLarge, "BSONObj size: %d (0x%X) is invalid. Size must be between 0 and %d(16MB)", len(doc), len(doc), bson.MaxInternalSize)
+	case doc != nil && r.nests && bson.Validate(doc, maxResultDepth) != nil:
+		return nil, mongoerr.New(mongoerr.Overflow, "cannot convert document to BSON because it exceeds the limit of %d levels of nesting", maxResultDepth)
 	}
-	return doc, err
+	return doc, nil
 }

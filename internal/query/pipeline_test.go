@@ -296,6 +296,28 @@ func TestLookupIsBounded(t *testing.T) {
 	}
 }
 
+func TestNestingIsBounded(t *testing.T) {
+	deeper := func(n int) string {
+		return fmt.Sprintf(`{"$reduce": {"input": {"$range": [0, %d]}, "initialValue": "$a", "in": ["$$value"]}}`, n)
+	}
+	for source, fits := range map[string]bool{
+		`[{"$project": {"x": ` + deeper(150) + `}}]`:                                                                  true,
+		`[{"$project": {"x": ` + deeper(200) + `}}]`:                                                                  false,
+		`[{"$set": {"x": ` + deeper(100) + `}}, {"$set": {"a": "$x"}}, {"$replaceWith": {"y": ` + deeper(100) + `}}]`: false,
+		`[{"$group": {"_id": ` + deeper(150) + `, "x": {"$push": ` + deeper(190) + `}}}]`:                             false,
+		`[{"$set": {"x": ` + deeper(300) + `}}, {"$count": "n"}]`:                                                     true,
+	} {
+		p, err := ParsePipeline(value(t, source).Data, PipelineOptions{})
+		if err != nil {
+			t.Fatal(source, err)
+		}
+		_, err = drain(p.Run(&listed{docs: documents(t, `[{"a": 1}]`)}))
+		if fits && err != nil || !fits && !mongoerr.Is(err, mongoerr.Overflow) {
+			t.Errorf("%s: %v", source, err)
+		}
+	}
+}
+
 // TestGroupCountsEveryDocument: the counts of the groups add up to the documents, whatever their keys are.
 func TestGroupCountsEveryDocument(t *testing.T) {
 	stages := value(t, `[{"$group": {"_id": "$k", "n": {"$sum": 1}, "s": {"$sum": "$v"}}}]`).Data
