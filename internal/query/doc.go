@@ -8,6 +8,9 @@
 // concurrent use; errors are *mongoerr.Error with MongoDB's code; nothing that is not built is ignored: it is
 // refused by name; no map per document.
 //
+// Stages: $match, $project, $addFields, $set, $unset, $sort, $skip, $limit, $group, $unwind, $count, $sortByCount, $replaceRoot,
+// $replaceWith, $lookup. expression_operators.go lists the operators of expressions, accumulator.go those of $group.
+//
 // It imports bson and mongoerr. Plan, exec, route, engine and backend may import it; nothing of Oxbow below it may be
 // imported here.
 package query
