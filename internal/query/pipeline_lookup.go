@@ -175,11 +175,7 @@ func (j *joined) find(ctx context.Context, doc bson.Document) (err error) {
 		}
 	}
 	if l.local != nil {
-		equal, err := j.equality(doc)
-		if err != nil {
-			return err
-		}
-		find.Filter = bothFilters(equal, find.Filter)
+		find.Filter = bothFilters(j.equality(doc), find.Filter)
 	}
 	found, err := l.opts.Lookup(ctx, l.from, find)
 	if err != nil {
@@ -262,41 +258,57 @@ func letExpressions(values bson.Document) bson.Document {
 	return finish(dst, 0)
 }
 
-// equality returns the filter that the foreign documents of doc match: a missing local field is null, of an array each element counts.
-func (j *joined) equality(doc bson.Document) (bson.Document, error) {
-	l := j.stage
-	j.scratch.reset(doc, 0)
-	v, err := j.scratch.followDocument(doc, l.local)
-	if err != nil {
-		return nil, err
-	}
-	if v.Type != bson.TypeArray {
-		if nullish(v) {
-			v = bson.Null
-		}
-		return operatorFilter(l.foreign, "$eq", v), nil
-	}
+// equality returns the filter that the foreign documents of doc match: one of the values at the local path, null where there are none.
+func (j *joined) equality(doc bson.Document) bson.Document {
+	field := j.stage.foreign
+	values := localValues(nil, doc, j.stage.local)
+	var patterns []bson.Document // $in would take these for regular expressions to match
 	others := begin(nil)
 	n := 0
-	var patterns []bson.Document // $in would take these for regular expressions to match
-	it := bson.Elements(v.Data)
-	for it.Next() {
-		e := it.Value()
-		switch e.Type {
+	for _, v := range values {
+		switch v.Type {
 		case bson.TypeRegex:
-			patterns = append(patterns, operatorFilter(l.foreign, "$eq", e))
+			patterns = append(patterns, operatorFilter(field, "$eq", v))
 			continue
 		case bson.TypeUndefined:
-			e = bson.Null
+			v = bson.Null
 		}
-		others = append(appendIndexedHeader(others, e.Type, n), e.Data...)
+		others = append(appendIndexedHeader(others, v.Type, n), v.Data...)
 		n++
 	}
-	in := operatorFilter(l.foreign, "$in", bson.Value{Type: bson.TypeArray, Data: finish(others, 0)})
-	if patterns == nil {
-		return in, nil
+	switch {
+	case len(values) == 0:
+		return operatorFilter(field, "$eq", bson.Null)
+	case len(values) == 1 && patterns != nil:
+		return patterns[0]
 	}
-	return junctionOf("$or", append(patterns, in)), nil
+	in := operatorFilter(field, "$in", bson.Value{Type: bson.TypeArray, Data: finish(others, 0)})
+	if patterns == nil {
+		return in
+	}
+	return junctionOf("$or", append(patterns, in))
+}
+
+// localValues appends the values at a path: those of every document in the arrays on the way, and the elements of an array at its end.
+func localValues(values []bson.Value, doc []byte, path []string) []bson.Value {
+	v, ok := bson.Get(doc, path[0])
+	path = path[1:]
+	switch {
+	case !ok:
+	case len(path) == 0 && v.Type == bson.TypeArray:
+		values = append(values, arrayValues(v.Data)...)
+	case len(path) == 0:
+		values = append(values, v)
+	case v.Type == bson.TypeDocument:
+		values = localValues(values, v.Data, path)
+	case v.Type == bson.TypeArray:
+		for it := bson.Elements(v.Data); it.Next(); {
+			if e := it.Value(); e.Type == bson.TypeDocument {
+				values = localValues(values, e.Data, path)
+			}
+		}
+	}
+	return values
 }
 
 // operatorFilter returns {field: {operator: v}}.
