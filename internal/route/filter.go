@@ -4,11 +4,7 @@ import "oxbow/internal/query"
 
 // reader turns predicates into sets for one layout. It relies on what Place lets in: every document of a time layout has a value of the unit's
 // type there, none of a hash layout has an array there.
-type reader struct {
-	layout Layout
-	// expr is set below $expr, where comparisons cross types instead of matching within one.
-	expr bool
-}
+type reader struct{ layout Layout }
 
 // matching returns a set of all documents that a predicate matches, or, with not, that it does not match. The negation is pushed
 // down to the comparisons, since the complement of a set that is too large would be too small.
@@ -55,7 +51,6 @@ func (r reader) leaf(n query.Node, not bool) set {
 		if not {
 			return anything
 		}
-		r.expr = true
 		return r.intersection(n.Expression.Conjuncts(), false)
 	default:
 		return anything

@@ -13,7 +13,7 @@ import (
 func (r reader) times(t *Time, n query.Node, not bool) set {
 	switch n := n.(type) {
 	case *query.Compare:
-		return r.comparison(t, n.Op, n.Value, not)
+		return comparison(t, n.Op, n.Value, not)
 	case *query.In:
 		if not {
 			return anything
@@ -41,10 +41,9 @@ func when(may bool) set {
 }
 
 // comparison returns the times that compare with a value as op says, or do not.
-func (r reader) comparison(t *Time, op query.Op, v bson.Value, not bool) set {
-	stored, class := bson.Class(t.Unit.storedType()), bson.Class(v.Type)
-	if stored != class {
-		return r.acrossTypes(op, v.Type, stored < class, not)
+func comparison(t *Time, op query.Op, v bson.Value, not bool) set {
+	if bson.Class(t.Unit.storedType()) != bson.Class(v.Type) {
+		return acrossTypes(op, v.Type, not)
 	}
 	if n, ok := bson.NumberOf(v); ok && n.IsNaN() {
 		return when(op != query.Eq || not)
@@ -83,22 +82,13 @@ func (r reader) comparison(t *Time, op query.Op, v bson.Value, not bool) set {
 	return set{{times: []interval{i}}}
 }
 
-// acrossTypes answers a comparison of the stored type with a value of another type.
-func (r reader) acrossTypes(op query.Op, other bson.Type, below, not bool) set {
-	switch {
-	case op == query.Eq:
-		return when(not)
-	case not:
+// acrossTypes answers a comparison of the stored type with a value of another type: it fails, but with MinKey and MaxKey, which compare
+// with all types.
+func acrossTypes(op query.Op, other bson.Type, not bool) set {
+	if op != query.Eq && (other == bson.TypeMinKey || other == bson.TypeMaxKey) {
 		return anything
-	case other == bson.TypeMinKey || other == bson.TypeMaxKey: // these compare with all types
-		return anything
-	case !r.expr:
-		return nothing
-	case op == query.Lt || op == query.Lte:
-		return when(below)
-	default:
-		return when(!below)
 	}
+	return when(not)
 }
 
 func opposite(op query.Op) query.Op {

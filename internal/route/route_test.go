@@ -104,6 +104,7 @@ func TestRouteByTime(t *testing.T) {
 		{`{"time": {"$mod": [2, 0]}}`, nil},
 		{`{"time": {"$regularExpression": {"pattern": "^2026", "options": ""}}}`, nil},
 		{`{"time.x": 5}`, all},
+		{`{"$expr": {"$and": [{"$gte": ["$time", #11]}, {"$lt": ["$time", #13]}]}}`, []int{1, 2}},
 	} {
 		if got := table.Route(filter(t, dates(c.filter))).Partitions; !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.filter, got, c.want)
@@ -189,6 +190,8 @@ func TestRouteByHash(t *testing.T) {
 		{`{"$or": [{"a.uid": 1}, {"a.uid": 2, "x": 1}]}`, []int{1, 2}},
 		{`{"$and": [{"a.uid": {"$in": [1, 2]}}, {"a.uid": {"$in": [2, 3]}}]}`, []int{2}},
 		{`{"a.uid": 1, "$nor": [{"x": 1}]}`, []int{1}},
+		{`{"$expr": {"$eq": ["$a.uid", 11]}}`, []int{3}},
+		{`{"$nor": [{"$expr": {"$eq": ["$a.uid", 11]}}]}`, all},
 	} {
 		if got := table.Route(filter(t, c.filter)).Partitions; !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.filter, got, c.want)
