@@ -141,6 +141,9 @@ func (t *Table) Sweep() {
 	t.deps.Cursors.Sweep(now)
 }
 
+// Close closes every cursor, which frees what they hold of the backends; the server calls it when the last connection has ended.
+func (t *Table) Close() { t.deps.Cursors.Close() }
+
 // entries returns the commands in the order of their names, aliases left out.
 func (t *Table) entries() []*Entry {
 	var out []*Entry

@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"oxbow/internal/command"
+	"oxbow/internal/cursor"
 )
 
 func reader(b []byte) io.Reader { return bytes.NewReader(b) }
@@ -84,6 +85,25 @@ func TestStopLetsRunningCommandsFinish(t *testing.T) {
 	}
 	busy.mustBeClosed()
 	idle.mustBeClosed()
+}
+
+// held is a cursor's content that notes whether it was closed.
+type held struct{ closed bool }
+
+func (h *held) NextBatch(_ context.Context, dst []byte, _, _ int) ([]byte, int, bool, error) {
+	return dst, 0, true, nil
+}
+func (h *held) Close() error { h.closed = true; return nil }
+
+func TestStopClosesCursors(t *testing.T) {
+	s := serve(t, Options{})
+	h := &held{}
+	if _, err := s.cursors.Add(h, cursor.Options{NoTimeout: true}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Shutdown(t.Context()); err != nil || !h.closed {
+		t.Fatalf("shutdown: %v; cursor closed: %v", err, h.closed)
+	}
 }
 
 func TestStopInterruptsAfterItsGrace(t *testing.T) {

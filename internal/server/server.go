@@ -231,7 +231,7 @@ const (
 )
 
 // Shutdown stops: it accepts nothing more, has new commands refused with ShutdownInProgress, and waits for the running ones. When ctx ends first, they are
-// interrupted, and after five more seconds left to themselves. Then it closes all connections and waits for them.
+// interrupted, and after five more seconds left to themselves. Then it closes all connections, waits for them, and closes the cursors.
 // The error is ctx's, when commands had to be interrupted.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stopOnce.Do(func() {
@@ -256,6 +256,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		c.nc.Close()
 	}
 	s.wait.Wait()
+	s.table.Close()
 	return err
 }
 

@@ -48,6 +48,7 @@ type served struct {
 	*Server
 	table    *command.Table
 	counters *command.Counters
+	cursors  *cursor.Registry
 	log      *logBuffer
 	address  string
 }
@@ -64,12 +65,12 @@ func serve(t testing.TB, o Options, prepare ...func(*command.Table)) *served {
 
 func serveOn(t testing.TB, l net.Listener, o Options, prepare ...func(*command.Table)) *served {
 	t.Helper()
-	s := &served{counters: &command.Counters{}, log: &logBuffer{}, address: l.Addr().String()}
+	s := &served{counters: &command.Counters{}, cursors: cursor.NewRegistry(cursor.IdleTimeout), log: &logBuffer{}, address: l.Addr().String()}
 	log := slog.New(slog.NewTextHandler(s.log, nil))
 	s.table = command.New(command.Deps{
 		Log: log, Now: time.Now, Counters: s.counters,
 		Sessions: cursor.NewSessions(cursor.SessionTimeout),
-		Cursors:  cursor.NewRegistry(cursor.IdleTimeout),
+		Cursors:  s.cursors,
 		Server:   command.ServerInfo{Version: "7.0.14", Host: s.address, Address: s.address, Started: time.Now()},
 	})
 	for _, p := range prepare {
