@@ -183,41 +183,14 @@ func elementBound(node query.Node, negated bool) (intervals, bool) {
 	return out, found
 }
 
-// onExpression takes what $expr implies. An expression compares an array as a whole and across types, with missing below null,
-// so it bounds nothing on a multikey index and keeps the null keys on its low side.
+// onExpression takes the plain predicates that $expr implies.
 func (r deriver) onExpression(n *query.Expr, prefix string, negated bool) (bound, bool) {
-	if negated || r.arrays || prefix != "" || n.Expression == nil {
+	if negated || n.Expression == nil {
 		return bound{}, false
 	}
-	out, found := everything(), false
-	for _, c := range n.Expression.Conjuncts() {
-		p, ok := c.(*query.Compare)
-		if !ok || p.Path.String() != r.path || p.Value.Type == bson.TypeArray {
-			continue
-		}
-		out, found = intersect(out, expressionBound(p)), true
-	}
-	return bound{in: out}, found
-}
-
-func expressionBound(p *query.Compare) intervals {
-	if bson.Compare(p.Value, bson.Null) < 0 {
-		return everything()
-	}
-	at := pointOf(p.Value)
-	low := interval{lowest, nullish()[0].hi}
-	switch p.Op {
-	case query.Eq:
-		return intervals{at}
-	case query.Lt:
-		return normalized(intervals{{lowest, at.lo}, low})
-	case query.Lte:
-		return normalized(intervals{{lowest, at.hi}, low})
-	case query.Gt:
-		return intervals{{at.hi, highest}}
-	default:
-		return intervals{{at.lo, highest}}
-	}
+	b, ok := r.allOf(n.Expression.Conjuncts(), prefix, false)
+	b.exact, b.tight = false, false
+	return b, ok
 }
 
 // leafPath returns the path of a predicate on one path.

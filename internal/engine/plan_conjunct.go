@@ -46,6 +46,12 @@ func (f *flattener) add(c conjunct) {
 			}
 			return
 		}
+	case *query.Expr:
+		if n.Expression != nil {
+			for _, implied := range n.Expression.Conjuncts() {
+				f.add(conjunct{implied, c.prefix, c.scopes})
+			}
+		}
 	case *query.ElemMatch:
 		if n.Object {
 			at := join(c.prefix, n.Path.String())

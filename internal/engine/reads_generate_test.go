@@ -142,12 +142,27 @@ func genFilter(r *rapid.T, h hot, depth int) driver.D {
 			f = append(f, driver.E{Key: op, Value: of})
 			continue
 		}
+		if rapid.IntRange(0, 9).Draw(r, "expression") == 0 {
+			f = append(f, driver.E{Key: "$expr", Value: genExpression(r, h)})
+			continue
+		}
 		f = append(f, driver.E{Key: h.path(r), Value: genCondition(r)})
 	}
 	if f == nil {
 		f = driver.D{}
 	}
 	return f
+}
+
+func genExpression(r *rapid.T, h hot) driver.D {
+	compare := func() driver.D {
+		op := rapid.SampledFrom([]string{"$eq", "$gt", "$gte", "$lt", "$lte", "$ne"}).Draw(r, "comparison")
+		return driver.D{{Key: op, Value: driver.A{"$" + h.path(r), driver.D{{Key: "$literal", Value: genOperand(r)}}}}}
+	}
+	if rapid.Bool().Draw(r, "and") {
+		return driver.D{{Key: "$and", Value: driver.A{compare(), compare()}}}
+	}
+	return compare()
 }
 
 // genCondition draws what stands behind a path: a value or operators.
