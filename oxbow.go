@@ -106,18 +106,19 @@ func (g *Gateway) serve(listener net.Listener, recent *command.RecentLog) {
 		Log: g.log, RecentLog: recent, Now: time.Now, Counters: counters, Cursors: cursors,
 		Sessions: cursor.NewSessions(cursor.SessionTimeout),
 		Server:   about(listener.Addr()),
+		Sections: []command.StatusSection{{Name: "oxbow", Append: g.appendStatus}},
 	})
 	g.runner = maintain.New(maintain.Options{Catalog: g.catalog, Log: g.log, Every: g.options.UpkeepEvery})
 	table.RegisterData(&command.Data{
-		Catalog: g.catalog, Cursors: cursors, Now: time.Now, Upkeep: g.runner,
+		Catalog: g.catalog, Cursors: cursors, Now: time.Now, Upkeep: upkeep{g.runner},
 		Exec: &exec.Executor{Backends: g.backends, Gone: g.gone},
 	})
 	g.server = server.New(listener, table, counters, g.log, server.Options{})
-	upkeep, stop := context.WithCancel(context.Background())
+	running, stop := context.WithCancel(context.Background())
 	g.stop = stop
 	go func() {
 		defer close(g.done)
-		g.runner.Run(upkeep)
+		g.runner.Run(running)
 	}()
 	go func() { g.failed <- g.server.Serve() }()
 	g.log.Info("serving", "address", listener.Addr().String())

@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -23,6 +24,18 @@ type Upkeep interface {
 	Stopped(ns string) string
 	// Confirm lets it go on once past that reason.
 	Confirm(ns string)
+	// History returns the latest of what it did to a collection's partitions, oldest first.
+	History(ns string) []UpkeepEvent
+}
+
+// UpkeepEvent is one thing that retention did to a partition, or why it stopped.
+type UpkeepEvent struct {
+	At        time.Time // when it had been done
+	Partition string    // physical namespace, or ""
+	Action    string    // made, hid, dropped, stopped
+	Reason    string
+	Took      time.Duration // of work
+	Err       error
 }
 
 // RegisterPartitions puts the operator's commands on partitions into the table. They are Oxbow's own; the command line speaks through them.
@@ -33,6 +46,7 @@ func (t *Table) RegisterPartitions(d *Data) {
 	t.Register("undoPartition", Entry{Handler: d.undoPartition, Writes: true, Fields: []string{"partition"}, Help: "brings a hidden partition back"})
 	t.Register("dropPartition", Entry{Handler: d.dropPartition, Writes: true, Fields: []string{"partition"}, Help: "drops a partition for good"})
 	t.Register("confirmRetention", Entry{Handler: d.confirmRetention, Writes: true, Fields: none, Help: "lets a collection's retention go on past what stopped it"})
+	t.Register("upkeepHistory", Entry{Handler: d.upkeepHistory, Fields: []string{"since"}, Help: "what retention did to a collection's partitions lately, and why"})
 }
 
 // laidOut finds the collection that a command names, which must have a layout.
@@ -193,4 +207,47 @@ func (d *Data) confirmRetention(_ context.Context, req *Request, reply *Reply) e
 	reply.Elements = bsoncore.AppendStringElement(reply.Elements, "confirmed", d.Upkeep.Stopped(a.source.Namespace()))
 	d.Upkeep.Confirm(a.source.Namespace())
 	return nil
+}
+
+// upkeepHistory answers upkeepHistory: the events at or after since, oldest first, and under stopped why retention has stopped, if it has.
+func (d *Data) upkeepHistory(_ context.Context, req *Request, reply *Reply) error {
+	a, err := d.laidOut(req)
+	if err != nil {
+		return err
+	}
+	since := int64(math.MinInt64)
+	if v, there := bson.Get(req.Body, "since"); there {
+		ok := false
+		if since, ok = v.DateTimeOK(); !ok {
+			return wrongType("since", v.Type, "date")
+		}
+	}
+	var docs []bson.Document
+	for _, e := range d.Upkeep.History(a.source.Namespace()) {
+		if e.At.UnixMilli() >= since {
+			docs = append(docs, eventDocument(&e))
+		}
+	}
+	reply.Elements = appendDocuments(reply.Elements, "events", docs)
+	if reason := d.Upkeep.Stopped(a.source.Namespace()); reason != "" {
+		reply.Elements = bsoncore.AppendStringElement(reply.Elements, "stopped", reason)
+	}
+	return nil
+}
+
+// eventDocument is an event as upkeepHistory shows it.
+func eventDocument(e *UpkeepEvent) bson.Document {
+	at, dst := bsoncore.AppendDocumentStart(nil)
+	dst = bsoncore.AppendDateTimeElement(dst, "at", e.At.UnixMilli())
+	if e.Partition != "" {
+		dst = bsoncore.AppendStringElement(dst, "partition", e.Partition)
+	}
+	dst = bsoncore.AppendStringElement(dst, "action", e.Action)
+	dst = bsoncore.AppendStringElement(dst, "reason", e.Reason)
+	dst = bsoncore.AppendInt64Element(dst, "micros", e.Took.Microseconds())
+	if e.Err != nil {
+		dst = bsoncore.AppendStringElement(dst, "error", e.Err.Error())
+	}
+	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+	return dst
 }

@@ -12,7 +12,8 @@ type Event struct {
 	Partition  string // physical namespace, "" where it is about a range
 	Action     Action
 	Reason     string
-	Err        error // why it failed, or nil
+	Took       time.Duration // of work, waiting for other changes of the collection included
+	Err        error         // why it failed, or nil
 }
 
 // Action is what an Event did.

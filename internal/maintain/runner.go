@@ -131,15 +131,13 @@ func (p *pass) look(ctx context.Context, col *catalog.Collection) {
 	keep := col.Table.Layout.Time.Keep
 	for _, part := range d.Hide {
 		e := Event{Collection: ns, Partition: part.Name(), Action: Hid, Reason: fmt.Sprintf("it ended at %s and keep is %s", instant(part.End), keep)}
-		e.Err = p.opts.Catalog.Hide(ctx, ns, part.Name())
-		if p.note(e); e.Err != nil {
+		if err := p.do(e, func() error { return p.opts.Catalog.Hide(ctx, ns, part.Name()) }); err != nil {
 			return
 		}
 	}
 	for _, part := range d.Drop {
 		e := Event{Collection: ns, Partition: part.Name(), Action: Dropped, Reason: fmt.Sprintf("it was hidden at %s and hold is %s", instant(part.Since), col.Hold)}
-		e.Err = p.opts.Catalog.DropPartition(ctx, ns, part.Name())
-		if p.note(e); e.Err != nil {
+		if err := p.do(e, func() error { return p.opts.Catalog.DropPartition(ctx, ns, part.Name()) }); err != nil {
 			return
 		}
 	}
@@ -147,13 +145,26 @@ func (p *pass) look(ctx context.Context, col *catalog.Collection) {
 
 func (p *pass) makeAhead(ctx context.Context, ns string, places []route.Place) error {
 	for _, place := range places {
-		_, err := p.opts.Catalog.Ensure(ctx, ns, []route.Place{place})
-		p.note(Event{Collection: ns, Action: Made, Reason: fmt.Sprintf("ahead of time, from %s to %s", instant(place.Start), instant(place.End)), Err: err})
+		e := Event{Collection: ns, Action: Made, Reason: fmt.Sprintf("ahead of time, from %s to %s", instant(place.Start), instant(place.End))}
+		err := p.do(e, func() error {
+			_, err := p.opts.Catalog.Ensure(ctx, ns, []route.Place{place})
+			return err
+		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// do does what an event tells of and notes it, with the time that it took and its error.
+func (p *pass) do(e Event, work func() error) error {
+	_, before := p.opts.Clock()
+	e.Err = work()
+	_, after := p.opts.Clock()
+	e.Took = after - before
+	p.note(e)
+	return e.Err
 }
 
 // now reads the clocks for a collection and says why they can't be trusted, or "".
