@@ -50,7 +50,10 @@ func (d *Data) aggregateDatabase(ctx context.Context, req *Request, reply *Reply
 }
 
 func (d *Data) planAggregate(a view, s *statement.Aggregate) (*plan.Aggregate, error) {
-	env := d.env(s.Let)
+	env, err := d.envWith(s.Let)
+	if err != nil {
+		return nil, err
+	}
 	pipeline, err := query.ParsePipeline(s.Pipeline, query.PipelineOptions{Env: env, MaxBytes: stageBytes, Lookup: d.lookup(a)})
 	if err != nil {
 		return nil, err
@@ -70,7 +73,7 @@ func (d *Data) lookup(a view) func(context.Context, string, query.Head) (query.D
 			Generic: statement.Generic{Database: database}, Collection: collection, BatchSize: -1,
 			Filter: find.Filter, Sort: find.Sort, Skip: find.Skip, Limit: find.Limit, Let: find.Let,
 		}
-		env := d.env(nil)
+		env := d.env()
 		let, err := query.EvalLet(find.Let, env)
 		if err != nil {
 			return nil, err

@@ -23,7 +23,7 @@ func (d *Data) count(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
-	p, err := plan.NewCount(c, a.source, d.env(nil))
+	p, err := plan.NewCount(c, a.source, d.env())
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (d *Data) distinct(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
-	p, err := plan.NewDistinct(s, a.source, d.env(nil))
+	p, err := plan.NewDistinct(s, a.source, d.env())
 	if err != nil {
 		return err
 	}

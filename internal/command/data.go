@@ -109,8 +109,17 @@ func (a view) writable() error {
 }
 
 // env is what compiled queries get to know.
-func (d *Data) env(let bson.Document) query.Env {
-	return query.Env{NowMillis: d.Now().UnixMilli(), Let: let}
+func (d *Data) env() query.Env { return query.Env{NowMillis: d.Now().UnixMilli()} }
+
+// envWith is env with a command's let variables evaluated.
+func (d *Data) envWith(let bson.Document) (query.Env, error) {
+	env := d.env()
+	if len(let) <= len(emptyDocument) {
+		return env, nil
+	}
+	values, err := query.EvalLet(let, env)
+	env.Let = values
+	return env, err
 }
 
 func newObjectID() [12]byte { return driver.NewObjectID() }

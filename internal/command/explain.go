@@ -50,83 +50,115 @@ func withDatabase(command bson.Document, database string) bson.Document {
 
 // planExplain plans the explained command.
 func (d *Data) planExplain(a view, req *Request) (*plan.Explain, error) {
-	r := &backend.Request{Body: req.Body, Sequences: req.Sequences}
-	switch req.Name {
-	case "find":
-		f, err := statement.ParseFind(req.Body)
-		if err != nil {
-			return nil, err
-		}
-		p, err := plan.NewFind(f, a.source, d.env(f.Let))
-		if err != nil {
-			return nil, err
-		}
-		return plan.ExplainFind(p), nil
-	case "aggregate":
-		s, err := statement.ParseAggregate(req.Body)
-		if err != nil {
-			return nil, err
-		}
-		p, err := d.planAggregate(a, s)
-		if err != nil {
-			return nil, err
-		}
-		return plan.ExplainAggregate(p), nil
-	case "count":
-		c, err := statement.ParseCount(req.Body)
-		if err != nil {
-			return nil, err
-		}
-		p, err := plan.NewCount(c, a.source, d.env(nil))
-		if err != nil {
-			return nil, err
-		}
-		return plan.ExplainCount(p), nil
-	case "distinct":
-		s, err := statement.ParseDistinct(req.Body)
-		if err != nil {
-			return nil, err
-		}
-		p, err := plan.NewDistinct(s, a.source, d.env(nil))
-		if err != nil {
-			return nil, err
-		}
-		return plan.ExplainDistinct(p), nil
-	case "update", "delete":
-		return d.planExplainWrite(a, req.Name, r)
-	case "findAndModify", "findandmodify":
-		f, err := statement.ParseFindAndModify(req.Body)
-		if err != nil {
-			return nil, err
-		}
-		p, err := plan.NewFindAndModify(f, a.source, newObjectID, d.env(f.Let))
-		if err != nil {
-			return nil, err
-		}
-		return plan.ExplainFindAndModify(f, p), nil
+	explain, ok := explainers[req.Name]
+	if !ok {
+		return nil, mongoerr.New(mongoerr.CommandNotFound, "Explain failed due to unknown command: %s", req.Name)
 	}
-	return nil, mongoerr.New(mongoerr.CommandNotFound, "Explain failed due to unknown command: %s", req.Name)
+	return explain(d, a, &backend.Request{Body: req.Body, Sequences: req.Sequences})
 }
 
-func (d *Data) planExplainWrite(a view, name string, r *backend.Request) (*plan.Explain, error) {
-	if name == "delete" {
-		s, err := statement.ParseDelete(r)
-		if err == nil {
-			err = plan.OneStatement(len(s.Deletes))
-		}
-		if err != nil {
-			return nil, err
-		}
-		return plan.ExplainWrite(name, "deletes", s.Deletes[0].Filter, s.Deletes[0].Raw, s.Let, a.source, d.env(s.Let))
-	}
-	s, err := statement.ParseUpdate(r)
-	if err == nil {
-		err = plan.OneStatement(len(s.Updates))
-	}
+// explainers plan each command that can be explained.
+var explainers = map[string]func(*Data, view, *backend.Request) (*plan.Explain, error){
+	"find":          (*Data).explainFind,
+	"aggregate":     (*Data).explainPipeline,
+	"count":         (*Data).explainCount,
+	"distinct":      (*Data).explainDistinct,
+	"update":        (*Data).explainUpdate,
+	"delete":        (*Data).explainDelete,
+	"findAndModify": (*Data).explainFindAndModify,
+	"findandmodify": (*Data).explainFindAndModify,
+}
+
+func (d *Data) explainFind(a view, r *backend.Request) (*plan.Explain, error) {
+	f, err := statement.ParseFind(r.Body)
 	if err != nil {
 		return nil, err
 	}
-	return plan.ExplainWrite(name, "updates", s.Updates[0].Filter, s.Updates[0].Raw, s.Let, a.source, d.env(s.Let))
+	env, err := d.envWith(f.Let)
+	if err != nil {
+		return nil, err
+	}
+	p, err := plan.NewFind(f, a.source, env)
+	if err != nil {
+		return nil, err
+	}
+	return plan.ExplainFind(p), nil
+}
+
+func (d *Data) explainPipeline(a view, r *backend.Request) (*plan.Explain, error) {
+	s, err := statement.ParseAggregate(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	p, err := d.planAggregate(a, s)
+	if err != nil {
+		return nil, err
+	}
+	return plan.ExplainAggregate(p), nil
+}
+
+func (d *Data) explainCount(a view, r *backend.Request) (*plan.Explain, error) {
+	c, err := statement.ParseCount(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	p, err := plan.NewCount(c, a.source, d.env())
+	if err != nil {
+		return nil, err
+	}
+	return plan.ExplainCount(p), nil
+}
+
+func (d *Data) explainDistinct(a view, r *backend.Request) (*plan.Explain, error) {
+	s, err := statement.ParseDistinct(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	p, err := plan.NewDistinct(s, a.source, d.env())
+	if err != nil {
+		return nil, err
+	}
+	return plan.ExplainDistinct(p), nil
+}
+
+func (d *Data) explainUpdate(a view, r *backend.Request) (*plan.Explain, error) {
+	s, err := statement.ParseUpdate(r)
+	if err != nil {
+		return nil, err
+	}
+	env, err := d.envWith(s.Let)
+	if err != nil {
+		return nil, err
+	}
+	return plan.ExplainUpdate(s, a.source, env)
+}
+
+func (d *Data) explainDelete(a view, r *backend.Request) (*plan.Explain, error) {
+	s, err := statement.ParseDelete(r)
+	if err != nil {
+		return nil, err
+	}
+	env, err := d.envWith(s.Let)
+	if err != nil {
+		return nil, err
+	}
+	return plan.ExplainDelete(s, a.source, env)
+}
+
+func (d *Data) explainFindAndModify(a view, r *backend.Request) (*plan.Explain, error) {
+	f, err := statement.ParseFindAndModify(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	env, err := d.envWith(f.Let)
+	if err != nil {
+		return nil, err
+	}
+	p, err := plan.NewFindAndModify(f, a.source, newObjectID, env)
+	if err != nil {
+		return nil, err
+	}
+	return plan.ExplainFindAndModify(f, p), nil
 }
 
 // explainAggregate answers aggregate with explain: true.

@@ -24,7 +24,11 @@ func (d *Data) find(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
-	p, err := plan.NewFind(f, a.source, d.env(f.Let))
+	env, err := d.envWith(f.Let)
+	if err != nil {
+		return err
+	}
+	p, err := plan.NewFind(f, a.source, env)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func (d *Data) listCollections(ctx context.Context, req *Request, reply *Reply) 
 	if err != nil {
 		return err
 	}
-	filter, err := query.ParseFilter(l.Filter, d.env(nil))
+	filter, err := query.ParseFilter(l.Filter, d.env())
 	if err != nil {
 		return err
 	}

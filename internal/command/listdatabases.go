@@ -21,7 +21,7 @@ func (d *Data) listDatabases(ctx context.Context, req *Request, reply *Reply) er
 	if err != nil {
 		return err
 	}
-	filter, err := query.ParseFilter(l.Filter, d.env(nil))
+	filter, err := query.ParseFilter(l.Filter, d.env())
 	if err != nil {
 		return err
 	}

@@ -22,9 +22,13 @@ func (d *Data) update(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
+	env, err := d.envWith(u.Let)
+	if err != nil {
+		return err
+	}
 	var p *plan.Write
 	err = d.ready(ctx, a.source, func(src plan.Source) []route.Place {
-		p = plan.NewUpdate(u, src, d.Exec.Abilities, newObjectID, d.env(u.Let))
+		p = plan.NewUpdate(u, src, d.Exec.Abilities, newObjectID, env)
 		return p.Missing
 	})
 	if err != nil {
@@ -47,7 +51,11 @@ func (d *Data) delete(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
-	p := plan.NewDelete(s, a.source, d.Exec.Abilities, d.env(s.Let))
+	env, err := d.envWith(s.Let)
+	if err != nil {
+		return err
+	}
+	p := plan.NewDelete(s, a.source, d.Exec.Abilities, env)
 	result, err := d.Exec.Write(ctx, p, writeOptions(&s.Generic, req))
 	return finishWrite(result, err, false, reply)
 }
@@ -65,10 +73,14 @@ func (d *Data) findAndModify(ctx context.Context, req *Request, reply *Reply) er
 	if err != nil {
 		return err
 	}
+	env, err := d.envWith(f.Let)
+	if err != nil {
+		return err
+	}
 	var p *plan.FindAndModify
 	var planErr error
 	err = d.ready(ctx, a.source, func(src plan.Source) []route.Place {
-		if p, planErr = plan.NewFindAndModify(f, src, newObjectID, d.env(f.Let)); planErr != nil {
+		if p, planErr = plan.NewFindAndModify(f, src, newObjectID, env); planErr != nil {
 			return nil
 		}
 		return p.Missing

@@ -3,11 +3,10 @@ package plan
 import (
 	"strings"
 
+	"oxbow/internal/bson"
 	"oxbow/internal/mongoerr"
 	"oxbow/internal/query"
 	"oxbow/internal/statement"
-
-	"oxbow/internal/bson"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 )
@@ -53,14 +52,33 @@ func ExplainDistinct(p *Distinct) *Explain {
 	return &Explain{Routed: p.Routed, Command: p.Command, Stage: stage(p.Routed), Gateway: "union"}
 }
 
-// ExplainWrite explains an update or delete of one statement, as MongoDB allows, by its route.
-func ExplainWrite(name, statements string, filter, statement bson.Document, let bson.Document, src Source, env query.Env) (*Explain, error) {
+// ExplainUpdate explains an update by the route of its only statement.
+func ExplainUpdate(u *statement.Update, src Source, env query.Env) (*Explain, error) {
+	if len(u.Updates) != 1 {
+		return nil, errExplainBatch()
+	}
+	return explainWrite("update", u.Updates[0].Filter, u.Updates[0].Raw, u.Let, src, env)
+}
+
+// ExplainDelete explains a delete by the route of its only statement.
+func ExplainDelete(d *statement.Delete, src Source, env query.Env) (*Explain, error) {
+	if len(d.Deletes) != 1 {
+		return nil, errExplainBatch()
+	}
+	return explainWrite("delete", d.Deletes[0].Filter, d.Deletes[0].Raw, d.Let, src, env)
+}
+
+func errExplainBatch() error {
+	return mongoerr.New(mongoerr.InvalidLength, "explained write batches must be of size 1")
+}
+
+func explainWrite(name string, filter, statement, let bson.Document, src Source, env query.Env) (*Explain, error) {
 	f, err := query.ParseFilter(filter, env)
 	if err != nil {
 		return nil, err
 	}
 	_, routed := src.route(f)
-	rest := bsoncore.AppendArrayElement(nil, statements, bsoncore.NewArrayBuilder().AppendDocument(statement).Build())
+	rest := bsoncore.AppendArrayElement(nil, name+"s", bsoncore.NewArrayBuilder().AppendDocument(statement).Build())
 	rest = appendDocument(rest, "let", let)
 	return &Explain{Routed: routed, Command: Command{name, rest}, Stage: stage(routed)}, nil
 }
@@ -69,14 +87,6 @@ func ExplainWrite(name, statements string, filter, statement bson.Document, let 
 func ExplainFindAndModify(f *statement.FindAndModify, p *FindAndModify) *Explain {
 	c := p.Command.With(appendDocument(nil, "query", f.Query))
 	return &Explain{Routed: p.Routed, Command: c, Stage: stage(p.Routed)}
-}
-
-// OneStatement checks what MongoDB's explain takes of a write.
-func OneStatement(n int) error {
-	if n != 1 {
-		return mongoerr.New(mongoerr.InvalidLength, "explained write batches must be of size 1")
-	}
-	return nil
 }
 
 func stage(r Routed) string {
