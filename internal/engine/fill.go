@@ -50,6 +50,11 @@ type filler struct {
 
 // step does the documents from a key on and returns where to go on, or nil at the end.
 func (f *filler) step(from []byte) (next []byte, err error) {
+	v, err := f.t.enter() // a drop of the table waits until the step is through
+	if err != nil {
+		return nil, err
+	}
+	defer v.leave()
 	if err := f.peek(from); err != nil || len(f.keys) == 0 {
 		return nil, err
 	}
@@ -59,9 +64,6 @@ func (f *filler) step(from []byte) (next []byte, err error) {
 	}
 	held := f.t.db.latches.acquire(f.held)
 	defer f.t.db.latches.release(held)
-	if err := f.t.gone(); err != nil {
-		return nil, err
-	}
 	last := f.keys[len(f.keys)-1]
 	if err := f.write(last); err != nil {
 		return nil, err

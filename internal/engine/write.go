@@ -124,6 +124,9 @@ type writer struct {
 	idBytes []byte
 }
 
+// maxKeptBytes is how large a document's buffer may be to be kept.
+const maxKeptBytes = 1 << 20
+
 var writers = sync.Pool{New: func() any { return new(writer) }}
 
 func (w *writer) begin(ctx context.Context, db *DB, writes []Write, o WriteOptions) {
@@ -136,6 +139,9 @@ func (w *writer) finish() {
 	w.ctx, w.db, w.writes, w.results, w.session = nil, nil, nil, nil, nil
 	w.options = WriteOptions{}
 	w.inserts.forget()
+	if cap(w.doc) > maxKeptBytes {
+		w.doc = nil
+	}
 	writers.Put(w)
 }
 
