@@ -15,7 +15,7 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(serveCommand(), checkCommand(), partitionsCommand(), loadCommand())
+	root.AddCommand(serveCommand(), checkCommand(), partitionsCommand(), loadCommand(), benchCommand(), demoCommand())
 	if err := root.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "oxbow:", err)
 		os.Exit(1)
