@@ -3,12 +3,10 @@ package engine
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -188,40 +186,4 @@ func TestComparer(t *testing.T) {
 			t.Fatalf("%x and %x compare as %d, their prefixes as %d", a, b, c, cp)
 		}
 	})
-}
-
-// A drop frees tables on disk: soon, by itself.
-func TestDropShrinksTheDisk(t *testing.T) {
-	o := Options{Dir: filepath.Join(t.TempDir(), "data"), MemTableBytes: 1 << 20, CacheBytes: 8 << 20}
-	db, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	noise := make([]byte, 1500)
-	for n := range 10_000 {
-		for i := range noise {
-			noise[i] = byte(n * i * 7919 >> 3)
-		}
-		name := Name{"db", []string{"old", "new"}[n%2]}
-		mustWrite(t, db, []Write{{Table: name, Insert: doc("_id", n, "x", string(noise))}}, WriteOptions{})
-	}
-	if err := db.pebble.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	before := db.Stats()
-	if before.TableBytes < 4<<20 {
-		t.Fatalf("only %d bytes in tables", before.TableBytes)
-	}
-	if err := db.DropTable(Name{"db", "old"}); err != nil {
-		t.Fatal(err)
-	}
-	for { // the test's own time limit ends this
-		s := db.Stats()
-		if s.TableBytes < before.TableBytes*7/10 && s.ObsoleteBytes == 0 {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	mustBeWhole(t, db, Name{"db", "new"}, 5000)
 }
