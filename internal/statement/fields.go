@@ -156,13 +156,6 @@ func text[T any](at func(*T) *string) func(string, *T, bson.Value) error {
 	}
 }
 
-func value[T any](at func(*T) *bson.Value) func(string, *T, bson.Value) error {
-	return func(_ string, to *T, v bson.Value) error {
-		*at(to) = v
-		return nil
-	}
-}
-
 // boolean takes numbers for booleans, as MongoDB's lenient booleans do.
 func boolean[T any](at func(*T) *bool) func(string, *T, bson.Value) error {
 	return func(name string, to *T, v bson.Value) error {
