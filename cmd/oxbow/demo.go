@@ -58,6 +58,7 @@ func demoCommand() *cobra.Command {
 // demo is a running demonstration.
 type demo struct {
 	gateway    *oxbow.Gateway
+	uri        string
 	client     *mongo.Client
 	partitions *partitions
 	bench      *bench.Bench
@@ -96,8 +97,8 @@ func startDemo(ctx context.Context, o demoOptions, dir string) (*demo, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &demo{gateway: g, length: o.length}
-	if d.client, err = connect(ctx, g.URI()); err != nil {
+	d := &demo{gateway: g, uri: g.URI(), length: o.length}
+	if d.client, err = connect(ctx, d.uri); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
 	database := d.client.Database("demo")
@@ -138,10 +139,10 @@ func (d *demo) close() error {
 // invitation says how to look on.
 func (d *demo) invitation() []string {
 	return []string{
-		fmt.Sprintf("mongosh %s/demo", d.gateway.URI()),
+		fmt.Sprintf("mongosh %s/demo", d.uri),
 		"    db.log.countDocuments()          all of it, one collection",
 		"    db.log.explain().find({time: {$gt: Math.floor(Date.now() / 1000) - 20}})",
-		fmt.Sprintf("oxbow partitions list demo.log --uri %s", d.gateway.URI()),
+		fmt.Sprintf("oxbow partitions list demo.log --uri %s", d.uri),
 	}
 }
 

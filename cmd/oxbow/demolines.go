@@ -9,7 +9,7 @@ import (
 
 // showLines prints a line for each change of a partition and one every few seconds for the load, until it has ended.
 func (d *demo) showLines(ctx context.Context, w io.Writer) {
-	fmt.Fprintf(w, "serving on %s: collection demo.log, a partition a minute, kept for %s, then dropped whole\nlook on with:\n", d.gateway.URI(), demoKeep)
+	fmt.Fprintf(w, "serving on %s: collection demo.log, a partition a minute, kept for %s, then dropped whole\nlook on with:\n", d.uri, demoKeep)
 	for _, line := range d.invitation() {
 		fmt.Fprintln(w, "  "+line)
 	}
@@ -24,12 +24,11 @@ func (d *demo) showLines(ctx context.Context, w io.Writer) {
 	load := demoState{at: time.Now()}
 	for {
 		now := d.look(ctx)
-		if now.err == nil {
-			for _, c := range changes(last, now) {
-				fmt.Fprintf(w, "%s  %s\n", now.at.Format(time.TimeOnly), c)
-			}
-			last = now
+		now.follow(last)
+		for _, c := range changes(last, now) {
+			fmt.Fprintf(w, "%s  %s\n", now.at.Format(time.TimeOnly), c)
 		}
+		last = now
 		if now.at.Sub(load.at) >= lineEvery {
 			fmt.Fprintf(w, "%s  %.0f inserts/s with p99 %s, %.0f updates/s, %d failed\n", now.at.Format(time.TimeOnly),
 				rate(load, now, inserted), milliseconds(now.p99), rate(load, now, updated), now.totals.Failed)

@@ -78,9 +78,7 @@ func (v *liveView) take(s demoState) {
 	if n := len(v.states); n > 0 {
 		last = v.states[n-1]
 	}
-	if s.err != nil { // partitions that could not be listed have not gone
-		s.partitions, s.events = last.partitions, last.events
-	}
+	s.follow(last)
 	for _, c := range changes(last, s) {
 		v.news = append([]string{s.at.Format(time.TimeOnly) + "  " + c.String()}, v.news...)
 	}

@@ -34,6 +34,25 @@ func (d *demo) look(ctx context.Context) demoState {
 	return s
 }
 
+// follow fills in what a look could not see from the one before: everything where the gateway did not answer, and the documents of a partition
+// that is just being dropped.
+func (s *demoState) follow(before demoState) {
+	if s.err != nil {
+		s.partitions, s.events = before.partitions, before.events
+		return
+	}
+	for i, p := range s.partitions {
+		if p.State != "dropping" {
+			continue
+		}
+		for _, old := range before.partitions {
+			if old.Name == p.Name {
+				s.partitions[i].Count = old.Count
+			}
+		}
+	}
+}
+
 // change is a partition that is not as it was at the look before.
 type change struct {
 	partition partition // as seen last

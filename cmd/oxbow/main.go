@@ -9,6 +9,13 @@ import (
 )
 
 func main() {
+	if err := rootCommand().Execute(); err != nil {
+		fmt.Fprintln(os.Stderr, "oxbow:", err)
+		os.Exit(1)
+	}
+}
+
+func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "oxbow",
 		Short:         "A gateway for MongoDB collections that outgrow MongoDB's defaults",
@@ -16,8 +23,5 @@ func main() {
 		SilenceErrors: true,
 	}
 	root.AddCommand(serveCommand(), checkCommand(), partitionsCommand(), loadCommand(), benchCommand(), demoCommand())
-	if err := root.Execute(); err != nil {
-		fmt.Fprintln(os.Stderr, "oxbow:", err)
-		os.Exit(1)
-	}
+	return root
 }

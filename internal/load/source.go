@@ -128,13 +128,10 @@ func date(s string) (any, error) {
 
 func (c *csvRows) Next() (bson.Raw, int, error) {
 	record, err := c.reader.Read()
-	line, _ := c.reader.FieldPos(0)
-	if errors.Is(err, io.EOF) {
-		return nil, line, io.EOF
-	}
 	if err != nil {
-		return nil, line, err // encoding/csv names the line itself
+		return nil, 0, err // encoding/csv names the line itself
 	}
+	line, _ := c.reader.FieldPos(0)
 	doc := make(bson.D, 0, len(record))
 	for i, text := range record {
 		if text == "" {
