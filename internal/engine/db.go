@@ -114,7 +114,9 @@ func open(o Options, lock *pebble.Lock) (*DB, error) {
 	db.retries.init()
 	db.readers.init()
 	db.removal.init()
-	p, err := pebble.Open(o.Dir, pebbleOptions(o, lock, db.health))
+	options := pebbleOptions(o, lock, db.health)
+	options.Experimental.SpanPolicyFunc = db.borders
+	p, err := pebble.Open(o.Dir, options)
 	if err != nil {
 		return nil, fmt.Errorf("open data folder %q: %w", o.Dir, err)
 	}
