@@ -108,7 +108,9 @@ func (g *Gateway) serve(listener net.Listener, recent *command.RecentLog) {
 		Server:   about(listener.Addr()),
 		Sections: []command.StatusSection{{Name: "oxbow", Append: g.appendStatus}},
 	})
-	g.runner = maintain.New(maintain.Options{Catalog: g.catalog, Log: g.log, Every: g.options.UpkeepEvery})
+	g.runner = maintain.New(maintain.Options{
+		Catalog: g.catalog, Log: g.log, Every: g.options.UpkeepEvery, BackendTime: maintain.HelloTime(g.backends),
+	})
 	table.RegisterData(&command.Data{
 		Catalog: g.catalog, Cursors: cursors, Now: time.Now, Upkeep: upkeep{g.runner},
 		Exec: &exec.Executor{Backends: g.backends, Gone: g.gone},

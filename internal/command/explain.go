@@ -197,7 +197,7 @@ func appendRoute(dst []byte, p *plan.Explain) []byte {
 	at, dst := bsoncore.AppendDocumentElementStart(dst, "oxbow")
 	dst = bsoncore.AppendInt32Element(dst, "partitions", int32(len(p.Routed.Targets)))
 	dst = bsoncore.AppendInt32Element(dst, "of", int32(p.Routed.Of))
-	dst = bsoncore.AppendStringElement(dst, "reason", p.Routed.Reason)
+	dst = bsoncore.AppendStringElement(dst, "reason", p.Routed.Reason())
 	names := make([]string, len(p.Routed.Targets))
 	for i, t := range p.Routed.Targets {
 		names[i] = t.String()

@@ -25,14 +25,23 @@ func (t Target) String() string { return t.Backend + "/" + t.Namespace.String() 
 // Routed is where a read or a filtered write goes, and why.
 type Routed struct {
 	Targets []Target
-	Reason  string // empty for a plain collection
-	Of      int    // partitions of the collection
+	Of      int // partitions of the collection
+
+	route *route.Route // nil for a plain collection
+}
+
+// Reason says in words why those targets; empty for a plain collection. It is put together when it is asked for: explain and tests do.
+func (r Routed) Reason() string {
+	if r.route == nil {
+		return ""
+	}
+	return r.route.Reason()
 }
 
 // String prints the targets, one a line, below the reason.
 func (r Routed) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d of %d: %s\n", len(r.Targets), r.Of, r.Reason)
+	fmt.Fprintf(&b, "%d of %d: %s\n", len(r.Targets), r.Of, r.Reason())
 	for _, t := range r.Targets {
 		fmt.Fprintf(&b, "  %s\n", t)
 	}
@@ -57,7 +66,7 @@ func (s Source) route(filter *query.Filter) (route.Route, Routed) {
 		return route.Route{}, Routed{Targets: []Target{{s.Backend, ns}}, Of: 1}
 	}
 	r := s.Collection.Table.Route(filter)
-	routed := Routed{Reason: r.Reason(), Of: len(s.Collection.Table.Partitions)}
+	routed := Routed{route: &r, Of: len(s.Collection.Table.Partitions)}
 	for _, i := range r.Partitions {
 		routed.Targets = append(routed.Targets, s.target(i))
 	}
