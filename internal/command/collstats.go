@@ -83,7 +83,11 @@ func (d *Data) collStats(ctx context.Context, req *Request, reply *Reply) error 
 		dst = bsoncore.AppendDoubleElement(dst, "avgObjSize", f.sums["size"]*float64(c.Scale)/n)
 	}
 	dst = f.appendIndexSizes(dst)
-	dst = bsoncore.AppendInt32Element(dst, "nindexes", int32(len(a.source.Collection.Indexes)+1))
+	indexes := 0
+	if a.source.Collection.Created {
+		indexes = len(a.source.Collection.Indexes) + 1
+	}
+	dst = bsoncore.AppendInt32Element(dst, "nindexes", int32(indexes))
 	dst = bsoncore.AppendInt64Element(dst, "scaleFactor", c.Scale)
 	dst = bsoncore.AppendInt32Element(dst, "partitions", int32(len(targets)))
 	if c.Partitions {

@@ -2,9 +2,11 @@ package command
 
 import (
 	"context"
+	"strings"
 
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
+	"oxbow/internal/cursor"
 	"oxbow/internal/mongoerr"
 	"oxbow/internal/plan"
 	"oxbow/internal/statement"
@@ -46,11 +48,17 @@ func (d *Data) drop(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
+	d.dropCursors(func(i cursor.Info) bool { return i.Namespace == ns })
 	if found {
 		reply.Elements = bsoncore.AppendInt32Element(reply.Elements, "nIndexesWas", int32(len(a.source.Collection.Indexes)+1))
 		reply.Elements = bsoncore.AppendStringElement(reply.Elements, "ns", ns)
 	}
 	return nil
+}
+
+// dropCursors kills the cursors on collections that were dropped: their documents are gone, those that were already fetched too.
+func (d *Data) dropCursors(match func(cursor.Info) bool) {
+	d.Cursors.KillWhere(match, mongoerr.New(mongoerr.QueryPlanKilled, "collection dropped"))
 }
 
 // dropDatabase answers dropDatabase: the collections with a layout, then the plain ones. The database itself goes only when no other
@@ -66,6 +74,7 @@ func (d *Data) dropDatabase(ctx context.Context, req *Request, reply *Reply) err
 	if err := d.Catalog.DropDatabase(ctx, s.Database); err != nil {
 		return err
 	}
+	d.dropCursors(func(i cursor.Info) bool { return strings.HasPrefix(i.Namespace, s.Database+".") })
 	snapshot := d.Catalog.Snapshot()
 	name := snapshot.BackendFor(s.Database)
 	plain, partitions, err := d.plainCollections(ctx, view{snapshot: snapshot}, name, s.Database)

@@ -52,7 +52,7 @@ func withDatabase(command bson.Document, database string) bson.Document {
 func (d *Data) planExplain(a view, req *Request) (*plan.Explain, error) {
 	explain, ok := explainers[req.Name]
 	if !ok {
-		return nil, mongoerr.New(mongoerr.CommandNotFound, "Explain failed due to unknown command: %s", req.Name)
+		return nil, mongoerr.New(mongoerr.CommandNotSupported, "Explain of command '%s' is not supported", req.Name)
 	}
 	return explain(d, a, &backend.Request{Body: req.Body, Sequences: req.Sequences})
 }

@@ -63,8 +63,8 @@ const (
 
 // firstBatch answers with a stream's first batch and leaves a cursor open for the rest.
 func (d *Data) firstBatch(ctx context.Context, req *Request, reply *Reply, ns string, stream query.Documents, b batch) error {
-	content := exec.NewContent(stream)
-	n, more := 0, true
+	content := exec.NewLimitedContent(stream, b.limit)
+	more := true
 	var id int64
 	var err error
 	if b.size < 0 {
@@ -73,13 +73,13 @@ func (d *Data) firstBatch(ctx context.Context, req *Request, reply *Reply, ns st
 	var cursor backend.CursorBuilder
 	dst := cursor.Start(reply.Elements, false)
 	if b.size > 0 {
-		dst, n, more, err = content.NextBatch(ctx, dst, int(b.size), batchBytes)
+		dst, _, more, err = content.NextBatch(ctx, dst, int(b.size), batchBytes)
 	}
 	if err != nil {
 		content.Close()
 		return err
 	}
-	if !more || b.single || b.limit > 0 && int64(n) >= b.limit {
+	if !more || b.single {
 		err = content.Close()
 	} else {
 		id, err = d.Cursors.Add(content, d.cursorOptions(req, ns), d.Now())

@@ -35,8 +35,8 @@ func (d *Data) createIndexes(ctx context.Context, req *Request, reply *Reply) er
 	before := len(a.source.Collection.Indexes) + 1
 	dst := bsoncore.AppendInt32Element(reply.Elements, "numIndexesBefore", int32(before))
 	dst = bsoncore.AppendInt32Element(dst, "numIndexesAfter", int32(before+created))
-	if !a.source.Collection.Created {
-		dst = bsoncore.AppendBooleanElement(dst, "createdCollectionAutomatically", true)
+	if created > 0 || !a.source.Collection.Created {
+		dst = bsoncore.AppendBooleanElement(dst, "createdCollectionAutomatically", !a.source.Collection.Created)
 	}
 	if created == 0 {
 		dst = bsoncore.AppendStringElement(dst, "note", "all indexes already exist")
@@ -84,6 +84,9 @@ func (d *Data) dropIndexes(ctx context.Context, req *Request, reply *Reply) erro
 		return err
 	}
 	reply.Elements = bsoncore.AppendInt32Element(reply.Elements, "nIndexesWas", int32(len(a.source.Collection.Indexes)+1))
+	if name, ok := s.Index.StringValueOK(); ok && name == "*" {
+		reply.Elements = bsoncore.AppendStringElement(reply.Elements, "msg", "non-_id indexes dropped for collection")
+	}
 	return targetError("dropIndexes", targets)
 }
 

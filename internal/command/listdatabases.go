@@ -58,7 +58,7 @@ func databaseDocument(name string, size int64) bson.Document {
 	at, dst := bsoncore.AppendDocumentStart(nil)
 	dst = bsoncore.AppendStringElement(dst, "name", name)
 	dst = bsoncore.AppendInt64Element(dst, "sizeOnDisk", size)
-	dst = bsoncore.AppendBooleanElement(dst, "empty", size == 0)
+	dst = bsoncore.AppendBooleanElement(dst, "empty", false)
 	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
 	return dst
 }

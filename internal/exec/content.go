@@ -16,10 +16,17 @@ type Content struct {
 	stream query.Documents
 	held   bson.Document // a copy: the stream's own memory is good until its next Next only
 	done   bool
+	limit  int64 // documents of the whole stream, by which its end is known before it is met; 0: unknown
+	given  int64
 }
 
 // NewContent returns a stream's content; it closes the stream.
 func NewContent(stream query.Documents) *Content { return &Content{stream: stream} }
+
+// NewLimitedContent is NewContent for a stream of at most limit documents; 0: any number.
+func NewLimitedContent(stream query.Documents, limit int64) *Content {
+	return &Content{stream: stream, limit: limit}
+}
 
 // NextBatch appends the next documents to dst as array elements "0", "1", …: at most maxDocs (0: no limit), and at most maxBytes unless
 // the first alone is larger. more is false when the stream is known to have ended.
@@ -39,6 +46,8 @@ func (c *Content) NextBatch(ctx context.Context, dst []byte, maxDocs, maxBytes i
 		}
 		dst = appendIndexed(dst, n, doc)
 		n++
+		c.given++
+		c.done = c.done || c.given == c.limit
 	}
 	return dst, n, !c.done, nil
 }

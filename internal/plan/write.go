@@ -65,7 +65,7 @@ type Upsert struct {
 // NewUpdate plans an update.
 func NewUpdate(u *statement.Update, src Source, abilities Abilities, newID func() [12]byte, env query.Env) *Write {
 	w := newWriter("update", u.Let, u.Ordered, src, abilities, env)
-	w.newID = newID
+	w.newID, w.retry = newID, u.HasTxnNumber
 	for i := range u.Updates {
 		if err := w.update(int32(i), &u.Updates[i]); err != nil && w.fail(int32(i), err) {
 			break
@@ -77,6 +77,7 @@ func NewUpdate(u *statement.Update, src Source, abilities Abilities, newID func(
 // NewDelete plans a delete.
 func NewDelete(d *statement.Delete, src Source, abilities Abilities, env query.Env) *Write {
 	w := newWriter("delete", d.Let, d.Ordered, src, abilities, env)
+	w.retry = d.HasTxnNumber
 	for i := range d.Deletes {
 		if err := w.delete(int32(i), &d.Deletes[i]); err != nil && w.fail(int32(i), err) {
 			break
@@ -92,6 +93,7 @@ type writer struct {
 	group grouping
 	env   query.Env
 	newID func() [12]byte
+	retry bool // the write has a txnNumber
 }
 
 func newWriter(name string, let bson.Document, ordered bool, src Source, abilities Abilities, env query.Env) *writer {
@@ -129,6 +131,9 @@ func (w *writer) done() *Write {
 }
 
 func (w *writer) delete(index int32, d *statement.DeleteOne) error {
+	if w.retry && d.Limit == 0 {
+		return mongoerr.New(mongoerr.InvalidOptions, "Cannot use (or request) retryable writes with limit=0")
+	}
 	filter, err := query.ParseFilter(d.Filter, w.env)
 	if err != nil {
 		return err
@@ -147,6 +152,9 @@ func (w *writer) delete(index int32, d *statement.DeleteOne) error {
 }
 
 func (w *writer) update(index int32, u *statement.UpdateOne) error {
+	if w.retry && u.Multi {
+		return mongoerr.New(mongoerr.InvalidOptions, "Cannot use (or request) retryable writes with multi=true")
+	}
 	filter, err := query.ParseFilter(u.Filter, w.env)
 	if err != nil {
 		return err
@@ -179,8 +187,9 @@ func (w *writer) update(index int32, u *statement.UpdateOne) error {
 }
 
 func parseUpdate(u *statement.UpdateOne, filter *query.Filter, env query.Env) (*query.Update, error) {
-	if u.Constants != nil {
-		env.Let = u.Constants
+	env, err := env.WithConstants(u.Constants, u.Update)
+	if err != nil {
+		return nil, err
 	}
 	return query.ParseUpdate(u.Update, query.UpdateOptions{
 		Env: env, ArrayFilters: u.ArrayFilters, Filter: filter, Multi: u.Multi,

@@ -98,6 +98,11 @@ func ParseCreateIndexes(body bson.Document) (*CreateIndexes, error) {
 	if len(c.Indexes) == 0 {
 		return nil, mongoerr.New(mongoerr.BadValue, "Must specify at least one index to create")
 	}
+	for _, spec := range c.Indexes {
+		if _, ok := bson.Get(spec, "key"); !ok {
+			return nil, mongoerr.New(mongoerr.FailedToParse, "The 'key' field is a required property of an index specification")
+		}
+	}
 	return c, nil
 }
 

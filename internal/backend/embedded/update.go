@@ -9,8 +9,6 @@ import (
 	"oxbow/internal/mongoerr"
 	"oxbow/internal/query"
 	"oxbow/internal/statement"
-
-	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 )
 
 func (b *Backend) update(op operation, req *backend.Request) (bson.Document, error) {
@@ -53,7 +51,7 @@ func compileUpdate(u *statement.UpdateOne, env query.Env, retryable bool) (*engi
 	if err != nil {
 		return nil, err
 	}
-	if env, err = withConstants(env, u.Constants, u.Update); err != nil {
+	if env, err = env.WithConstants(u.Constants, u.Update); err != nil {
 		return nil, err
 	}
 	compiled, err := query.ParseUpdate(u.Update, query.UpdateOptions{
@@ -74,24 +72,4 @@ func orEverything(f *query.Filter) *query.Filter {
 		return &query.Filter{}
 	}
 	return f
-}
-
-// withConstants adds an update statement's c to the command's variables; c goes before let where both name one.
-func withConstants(env query.Env, constants bson.Document, update bson.Value) (query.Env, error) {
-	if constants == nil {
-		return env, nil
-	}
-	if update.Type != bson.TypeArray {
-		return env, mongoerr.New(51198, "Constant values may only be specified for pipeline updates")
-	}
-	at, vars := bsoncore.AppendDocumentStart(make([]byte, 0, len(constants)+len(env.Let)))
-	vars = append(vars, constants[4:len(constants)-1]...)
-	it := bson.Elements(env.Let)
-	for env.Let != nil && it.Next() {
-		if _, shadowed := bson.Get(constants, string(it.Key())); !shadowed {
-			vars = append(vars, it.Raw()...)
-		}
-	}
-	env.Let, _ = bsoncore.AppendDocumentEnd(vars, at)
-	return env, nil
 }
