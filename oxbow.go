@@ -48,6 +48,7 @@ type Gateway struct {
 	backends map[string]backend.Backend
 	catalog  *catalog.Catalog
 	server   *server.Server
+	table    *command.Table
 	runner   *maintain.Runner
 	stop     context.CancelFunc
 	done     chan struct{} // closed when upkeep has ended
@@ -102,7 +103,7 @@ func (o *Options) load() (*config.Config, error) {
 func (g *Gateway) serve(listener net.Listener, recent *command.RecentLog) {
 	counters := &command.Counters{}
 	cursors := cursor.NewRegistry(cursor.IdleTimeout)
-	table := command.New(command.Deps{
+	g.table = command.New(command.Deps{
 		Log: g.log, RecentLog: recent, Now: time.Now, Counters: counters, Cursors: cursors,
 		Sessions: cursor.NewSessions(cursor.SessionTimeout),
 		Server:   about(listener.Addr()),
@@ -111,11 +112,11 @@ func (g *Gateway) serve(listener net.Listener, recent *command.RecentLog) {
 	g.runner = maintain.New(maintain.Options{
 		Catalog: g.catalog, Log: g.log, Every: g.options.UpkeepEvery, BackendTime: maintain.HelloTime(g.backends),
 	})
-	table.RegisterData(&command.Data{
+	g.table.RegisterData(&command.Data{
 		Catalog: g.catalog, Cursors: cursors, Now: time.Now, Upkeep: upkeep{g.runner},
 		Exec: &exec.Executor{Backends: g.backends, Gone: g.gone},
 	})
-	g.server = server.New(listener, table, counters, g.log, server.Options{})
+	g.server = server.New(listener, g.table, counters, g.log, server.Options{})
 	running, stop := context.WithCancel(context.Background())
 	g.stop = stop
 	go func() {
