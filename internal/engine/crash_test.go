@@ -425,3 +425,31 @@ func TestSyncedWriteSurvives(t *testing.T) {
 	defer crashed.Close()
 	mustBeWhole(t, crashed, testTable, 1)
 }
+
+// What was acknowledged is there after the process alone was killed, which loses nothing that the operating system has.
+func TestAcknowledgedWriteSurvivesKill(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	o := testOptions(fs)
+	o.SyncInterval = time.Hour
+	o.MemTableBytes = 256 << 10 // several logs
+	db, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for n := range 300 {
+		mustInsert(t, db, doc("_id", n, "pad", string(make([]byte, 2000))))
+		if n%50 != 0 {
+			continue
+		}
+		killed := testOptions(fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))}))
+		again, err := Open(killed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustBeWhole(t, again, testTable, int64(n+1))
+		if err := again.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -21,8 +21,9 @@ import (
 // manifest could not be written, so what Pebble holds in memory may not be on disk; it ends when the process starts anew and reads the log.
 type health struct {
 	dir     string
-	disk    vfs.FS // without the watch for a full disk
-	fs      vfs.FS // what Pebble writes through
+	disk    vfs.FS       // without the watch for a full disk
+	fs      vfs.FS       // what Pebble writes through
+	waiting atomic.Int64 // see logFS
 	log     *slog.Logger
 	ballast int64
 
@@ -38,7 +39,7 @@ const reserveBytes = 64 << 20
 
 func newHealth(o Options) *health {
 	h := &health{dir: o.Dir, disk: o.FS, log: o.Log, ballast: o.ballastBytes}
-	h.fs = vfs.OnDiskFull(o.FS, h.full)
+	h.fs = vfs.OnDiskFull(logFS{FS: o.FS, waiting: &h.waiting}, h.full)
 	return h
 }
 
@@ -180,7 +181,7 @@ func (h *health) guard(write func() error) (err error) {
 	return write()
 }
 
-// commit applies a batch without waiting for its sync; the batch is visible afterwards.
+// commit applies a batch; it is visible afterwards, and not with the operating system yet, see flushLog.
 func (db *DB) commit(b *pebble.Batch) error {
 	if err := db.health.writable(); err != nil {
 		return err
@@ -198,6 +199,13 @@ func (db *DB) sync() error {
 	if db.health.broken() {
 		return db.health.writable()
 	}
+	db.health.waiting.Add(1)
+	defer db.health.waiting.Add(-1)
+	return db.flushLog()
+}
+
+// flushLog returns once everything committed so far is with the operating system, so that it outlives the process.
+func (db *DB) flushLog() error {
 	return db.health.guard(func() error { return db.pebble.LogData(nil, pebble.Sync) })
 }
 

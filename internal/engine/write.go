@@ -93,14 +93,19 @@ func (db *DB) Write(ctx context.Context, writes []Write, o WriteOptions) ([]Resu
 	w := writers.Get().(*writer)
 	w.begin(ctx, db, writes, o)
 	results, err := w.run()
+	effect := w.acknowledged()
 	w.finish()
 	if err != nil {
 		return nil, err
 	}
-	if o.Sync || db.options.SyncEachWrite {
-		if err := db.sync(); err != nil {
-			return nil, err
-		}
+	switch {
+	case o.Sync || db.options.SyncEachWrite:
+		err = db.sync()
+	case effect:
+		err = db.flushLog()
+	}
+	if err != nil {
+		return nil, err
 	}
 	return results, nil
 }
