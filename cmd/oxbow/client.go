@@ -15,7 +15,10 @@ const defaultURI = "mongodb://127.0.0.1:27017"
 
 // connect connects to a deployment and makes sure that it answers.
 func connect(ctx context.Context, uri string) (*mongo.Client, error) {
-	client, err := mongo.Connect(options.Client().ApplyURI(uri).SetAppName("oxbow").SetServerSelectionTimeout(10 * time.Second))
+	o := options.Client().ApplyURI(uri).SetAppName("oxbow").SetServerSelectionTimeout(10 * time.Second)
+	// A driver that disconnects while it waits for the server's news, as it does by default, sometimes waits for all of their 10 seconds.
+	o.SetServerMonitoringMode(options.ServerMonitoringModePoll)
+	client, err := mongo.Connect(o)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", uri, err)
 	}

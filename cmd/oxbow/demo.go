@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -39,7 +40,7 @@ func demoCommand() *cobra.Command {
 		Short: "Serve in a temporary folder, put a load on it and show partitions come and go",
 		Long: "Serve on a free port from a temporary folder, with one collection, demo.log, that is split by the minute and keeps a minute. Log lines are inserted and\n" +
 			"updated at a moderate rate, and partitions are shown as they are made, hidden and dropped: live on a terminal, elsewhere as lines. The first is dropped\n" +
-			"within about a minute. It ends after --for, or with q or ctrl-C, prints what it came to, and removes the folder.\n\n" +
+			"75 seconds after the start at the latest. It ends after --for, or with q or ctrl-C, prints what it came to, and removes the folder.\n\n" +
 			"Any MongoDB client can look on meanwhile; the address is shown.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -142,8 +143,16 @@ func (d *demo) invitation() []string {
 		fmt.Sprintf("mongosh %s/demo", d.uri),
 		"    db.log.countDocuments()          all of it, one collection",
 		"    db.log.explain().find({time: {$gt: Math.floor(Date.now() / 1000) - 20}})",
-		fmt.Sprintf("oxbow partitions list demo.log --uri %s", d.uri),
+		fmt.Sprintf("%s partitions list demo.log --uri %s", program(os.Args[0]), d.uri),
 	}
+}
+
+// program is how a person calls this program again, which go run puts into a folder that is gone afterwards.
+func program(path string) string {
+	if strings.Contains(path, "go-build") {
+		return "go run ./cmd/oxbow"
+	}
+	return path
 }
 
 // summary prints what the demonstration came to.

@@ -31,8 +31,18 @@ func TestMain(m *testing.M) {
 // openGateway opens a gateway in this process with collections as in a configuration file, and returns its URI.
 func openGateway(t *testing.T, collections string) string {
 	t.Helper()
-	text := fmt.Sprintf("listen: 127.0.0.1:0\nbackends:\n  local: {embedded: %q}\n%s", t.TempDir(), collections)
-	g, err := oxbow.Open(t.Context(), oxbow.Options{Config: []byte(text), UpkeepEvery: 100 * time.Millisecond})
+	return openGatewayFile(t, writeFile(t, "oxbow.yaml", gatewayConfig(t.TempDir(), collections))).URI()
+}
+
+// gatewayConfig is a configuration with one embedded backend.
+func gatewayConfig(folder, collections string) string {
+	return fmt.Sprintf("listen: 127.0.0.1:0\nbackends:\n  local: {embedded: %q}\n%s", folder, collections)
+}
+
+// openGatewayFile opens a gateway in this process with a configuration file.
+func openGatewayFile(t *testing.T, file string) *oxbow.Gateway {
+	t.Helper()
+	g, err := oxbow.Open(t.Context(), oxbow.Options{File: file, UpkeepEvery: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +51,7 @@ func openGateway(t *testing.T, collections string) string {
 			t.Errorf("close gateway: %v", err)
 		}
 	})
-	return g.URI()
+	return g
 }
 
 // database connects to a gateway.
@@ -51,7 +61,12 @@ func database(t *testing.T, uri, name string) *mongo.Database {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { client.Disconnect(context.Background()) })
+	t.Cleanup(func() {
+		// It would look for a server that a test has stopped.
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		client.Disconnect(ctx)
+	})
 	return client.Database(name)
 }
 

@@ -14,7 +14,7 @@ import (
 
 func partitionsCommand() *cobra.Command {
 	var uri string
-	c := &cobra.Command{Use: "partitions", Short: "List, make, hide, bring back and drop the partitions of a collection"}
+	c := &cobra.Command{Use: "partitions", Short: "List, make, hide, bring back and drop the partitions of a collection, and see what retention does"}
 	c.PersistentFlags().StringVar(&uri, "uri", defaultURI, "connection string of the gateway")
 	on := func(run func(ctx context.Context, w io.Writer, p *partitions) error) func(*cobra.Command, []string) error {
 		return func(c *cobra.Command, args []string) error {
@@ -26,7 +26,7 @@ func partitionsCommand() *cobra.Command {
 			return run(c.Context(), c.OutOrStdout(), p)
 		}
 	}
-	c.AddCommand(listPartitions(on), createPartitions(on), dropPartitions(on), undoPartition(on))
+	c.AddCommand(listPartitions(on), createPartitions(on), dropPartitions(on), undoPartition(on), upkeepHistory(on), confirmRetention(on))
 	return c
 }
 

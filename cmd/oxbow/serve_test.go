@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -76,7 +75,7 @@ func (s *served) stop(t *testing.T) {
 func TestServe(t *testing.T) {
 	folder := t.TempDir()
 	config := func(layouts string) string {
-		return fmt.Sprintf("listen: 127.0.0.1:0\nbackends:\n  local: {embedded: %q}\ncollections:\n%s", folder, layouts)
+		return gatewayConfig(folder, "collections:\n"+layouts)
 	}
 	const users = "  im.user: {hash: {field: uid, count: 4}}\n"
 	file := writeFile(t, "oxbow.yaml", config(users))

@@ -203,7 +203,8 @@ func (db *DB) Stats() Stats {
 		tables += m.Levels[i].TablesSize - int64(m.Levels[i].VirtualTablesSize)
 	}
 	return Stats{
-		LogBytes:       int64(m.WAL.PhysicalSize),
+		// The physical size leaves out the log that is being written.
+		LogBytes:       int64(max(m.WAL.PhysicalSize, m.WAL.Size)),
 		TableBytes:     tables + int64(m.Table.BackingTableSize) + obsolete,
 		ObsoleteBytes:  obsolete,
 		MemTableBytes:  int64(m.MemTable.Size + m.MemTable.ZombieSize),
