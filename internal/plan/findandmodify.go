@@ -47,28 +47,22 @@ func NewFindAndModify(f *statement.FindAndModify, src Source, newID func() [12]b
 	}
 	p.Routed, p.Guard = latestFirst(stay), guard
 	if f.Upsert {
-		if err := p.upsert(f, src, update, r, newID, env.NowMillis); err != nil {
-			return nil, err
-		}
+		p.upsert(f, src, update, r, newID, env.NowMillis)
 	}
 	return p, p.choose(f, src, env)
 }
 
 // upsert prepares the inserting half; a filter that pins the only place lets the target do both halves at once.
-func (p *FindAndModify) upsert(f *statement.FindAndModify, src Source, u *query.Update, r route.Route, newID func() [12]byte, now int64) error {
+func (p *FindAndModify) upsert(f *statement.FindAndModify, src Source, u *query.Update, r route.Route, newID func() [12]byte, now int64) {
 	if p.Guard == nil && len(p.Routed.Targets) == 1 && r.One != nil {
 		p.Command.Rest = modification(f, true)
-		return nil
+		return
 	}
-	target, missing, placeErr, err := upsertPlace(src, u, newID(), now)
-	if err != nil {
-		return err
-	}
+	target, missing, placeErr := upsertPlace(src, u, newID(), now)
 	if missing != nil {
 		p.Missing = append(p.Missing, *missing)
 	}
 	p.Upsert = &Upsert{Statement: modification(f, true), Target: target, Err: placeErr}
-	return nil
 }
 
 // choose plans the search for the first document in the order of the sort.

@@ -172,10 +172,7 @@ func (w *writer) update(index int32, u *statement.UpdateOne) error {
 		w.group.add(stay.Targets[0], index, u.Raw)
 		return nil
 	}
-	raw, upsert, err := w.upsert(update, u)
-	if err != nil {
-		return err
-	}
+	raw, upsert := w.upsert(update, u)
 	switch {
 	case len(stay.Targets) == 0 && guard == nil && upsert == nil:
 	case u.Multi:
@@ -197,36 +194,33 @@ func parseUpdate(u *statement.UpdateOne, filter *query.Filter, env query.Env) (*
 }
 
 // upsert splits a statement into its half that only updates and the place where its other half would insert.
-func (w *writer) upsert(update *query.Update, u *statement.UpdateOne) (bson.Document, *Upsert, error) {
+func (w *writer) upsert(update *query.Update, u *statement.UpdateOne) (bson.Document, *Upsert) {
 	if !u.Upsert {
-		return u.Raw, nil, nil
+		return u.Raw, nil
 	}
-	target, missing, placeErr, err := upsertPlace(w.src, update, w.newID(), w.env.NowMillis)
-	if err != nil {
-		return nil, nil, err
-	}
+	target, missing, placeErr := upsertPlace(w.src, update, w.newID(), w.env.NowMillis)
 	if missing != nil {
 		w.plan.Missing = addMissing(w.plan.Missing, *missing)
 	}
-	return without(u.Raw, "upsert"), &Upsert{Statement: u.Raw, Target: target, Err: placeErr}, nil
+	return without(u.Raw, "upsert"), &Upsert{Statement: u.Raw, Target: target, Err: placeErr}
 }
 
-// upsertPlace finds where the document that an upsert inserts belongs. That it has no place matters only when nothing matches, so it is
-// not err but placeErr.
-func upsertPlace(src Source, u *query.Update, id [12]byte, now int64) (t *Target, missing *route.Place, placeErr *mongoerr.Error, err error) {
+// upsertPlace finds where the document that an upsert inserts belongs. Its error, that there is no such document or that it has no place,
+// matters only when nothing matches.
+func upsertPlace(src Source, u *query.Update, id [12]byte, now int64) (*Target, *route.Place, *mongoerr.Error) {
 	doc, err := u.Upsert(nil, id)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, mongoerr.From(err)
 	}
 	place, err := src.Collection.Table.Place(doc, now)
 	if err != nil {
-		return nil, nil, mongoerr.From(err), nil
+		return nil, nil, mongoerr.From(err)
 	}
 	if place.Partition < 0 {
-		return nil, &place, nil, nil
+		return nil, &place, nil
 	}
 	target := src.target(place.Partition)
-	return &target, nil, nil, nil
+	return &target, nil, nil
 }
 
 // latestFirst returns targets in the opposite order: latest time range first.

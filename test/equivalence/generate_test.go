@@ -71,17 +71,22 @@ func modification(t *rapid.T, id int) any {
 		})
 }
 
+// updateOne draws updates of one document each. Those of an unordered command are of different documents: they may run in any order.
 func updateOne(t *rapid.T) command {
+	ordered := rapid.Bool().Draw(t, "ordered")
 	var updates bson.A
-	for range rapid.IntRange(1, 3).Draw(t, "statements") {
+	for i := range rapid.IntRange(1, 3).Draw(t, "statements") {
 		id := anID(t)
+		if !ordered {
+			id = id/3*3 + i
+		}
 		u := d("q", byID(t, id), "u", modification(t, id))
 		if rapid.IntRange(0, 2).Draw(t, "upsert") == 0 {
 			u = d("q", placed(id), "u", modification(t, id), "upsert", true)
 		}
 		updates = append(updates, u)
 	}
-	return command{d("update", "c", "updates", updates, "ordered", rapid.Bool().Draw(t, "ordered")), exact}
+	return command{d("update", "c", "updates", updates, "ordered", ordered), exact}
 }
 
 // updateMany draws updates of many documents that fail on none: what a failure leaves undone is a matter of order.
