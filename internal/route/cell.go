@@ -34,14 +34,38 @@ func clockCell(at time.Time, seconds int64) (start, end int64) {
 	local := at.Unix() + int64(offset)
 	from := local - floorMod(local, seconds) - int64(offset)
 	to := from + seconds
-	periodStart, periodEnd := at.ZoneBounds()
-	if !periodStart.IsZero() {
-		from = max(from, periodStart.Unix())
+	return cutFrom(at, from) * 1000, cutTo(at, to) * 1000
+}
+
+// cutFrom returns from, or the last instant after it and up to at where the zone's offset changed. ZoneBounds alone would not do: it also ends
+// periods where the offset stays the same, such as at each new year, UTC, of a zone that changes its clocks by a yearly rule.
+func cutFrom(at time.Time, from int64) int64 {
+	_, offset := at.Zone()
+	for {
+		start, _ := at.ZoneBounds()
+		if start.IsZero() || start.Unix() <= from {
+			return from
+		}
+		at = start.Add(-time.Second)
+		if _, before := at.Zone(); before != offset {
+			return start.Unix()
+		}
 	}
-	if !periodEnd.IsZero() {
-		to = min(to, periodEnd.Unix())
+}
+
+// cutTo returns to, or the first instant before it and after at where the zone's offset changes.
+func cutTo(at time.Time, to int64) int64 {
+	_, offset := at.Zone()
+	for {
+		_, end := at.ZoneBounds()
+		if end.IsZero() || end.Unix() >= to {
+			return to
+		}
+		if _, after := end.Zone(); after != offset {
+			return end.Unix()
+		}
+		at = end
 	}
-	return from * 1000, to * 1000
 }
 
 // dateOf returns the calendar date that a zone's time shows, as midnight UTC.

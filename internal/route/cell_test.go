@@ -74,6 +74,9 @@ func TestCell(t *testing.T) {
 		// A date that does not exist.
 		{"day", "Pacific/Apia", "2011-12-30T09:59:59Z", "2011-12-29T10:00:00Z", "2011-12-30T10:00:00Z"},
 		{"day", "Pacific/Apia", "2011-12-30T10:00:00Z", "2011-12-30T10:00:00Z", "2011-12-31T10:00:00Z"},
+		// A new year is no change of clocks, whatever the zone's rules begin with.
+		{"hour", "America/St_Johns", "2026-01-01T00:00:00Z", "2025-12-31T23:30:00Z", "2026-01-01T00:30:00Z"},
+		{"hour", "Australia/Adelaide", "2100-01-01T00:00:00Z", "2099-12-31T23:30:00Z", "2100-01-01T00:30:00Z"},
 		{"week", "UTC", "2026-11-29T23:00:00Z", "2026-11-23T00:00:00Z", "2026-11-30T00:00:00Z"},
 		{"week", "UTC", "2026-11-30T00:00:00Z", "2026-11-30T00:00:00Z", "2026-12-07T00:00:00Z"},
 		{"month", "Asia/Tokyo", "2024-02-29T14:59:59Z", "2024-01-31T15:00:00Z", "2024-02-29T15:00:00Z"},
