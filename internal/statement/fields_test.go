@@ -99,6 +99,22 @@ func TestStorable(t *testing.T) {
 	}
 }
 
+// TestSynced: j and every w beyond one member ask for the disk.
+func TestSynced(t *testing.T) {
+	for concern, want := range map[string]bool{
+		`{}`: false, `{"w": 1}`: false, `{"w": 0}`: false, `{"j": false}`: false,
+		`{"j": true}`: true, `{"w": "majority"}`: true, `{"w": 2}`: true, `{"w": 3.0, "wtimeout": 5}`: true,
+	} {
+		g := Generic{WriteConcern: parse(t, concern)}
+		if g.Synced() != want {
+			t.Errorf("%s: %t", concern, g.Synced())
+		}
+	}
+	if (&Generic{}).Synced() {
+		t.Error("without a write concern")
+	}
+}
+
 // FuzzParse: no bytes make a parser panic.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(bson.Document{5, 0, 0, 0, 0}))

@@ -96,7 +96,7 @@ func maxTimeMS(g *Generic, v bson.Value) error {
 	return nil
 }
 
-// Synced reports whether the write concern asks for the disk: j: true, or a w beyond 1.
+// Synced reports whether the write concern asks for the disk: j: true, or more than one member, of which a single node has only its disk to give.
 func (g *Generic) Synced() bool {
 	it := bson.Elements(g.WriteConcern)
 	for it.Next() {
@@ -108,6 +108,9 @@ func (g *Generic) Synced() bool {
 			}
 		case "w":
 			if s, ok := v.StringValueOK(); ok && s == "majority" {
+				return true
+			}
+			if n, ok := v.AsFloat64OK(); ok && n > 1 {
 				return true
 			}
 		}
