@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"time"
 
 	"oxbow/internal/backend"
@@ -130,8 +131,14 @@ func (g *Gateway) serve(listener net.Listener, recent *command.RecentLog) {
 // Addr is the address that clients connect to.
 func (g *Gateway) Addr() net.Addr { return g.server.Addr() }
 
-// URI is a connection string for clients on this machine.
-func (g *Gateway) URI() string { return "mongodb://" + g.Addr().String() }
+// URI is a connection string for clients on this machine; the path of a Unix socket is escaped, as connection strings want it.
+func (g *Gateway) URI() string {
+	host := g.Addr().String()
+	if g.Addr().Network() == "unix" {
+		host = url.PathEscape(host)
+	}
+	return "mongodb://" + host
+}
 
 // Failed gives the error that ended the serving, if one does; nil after Close.
 func (g *Gateway) Failed() <-chan error { return g.failed }

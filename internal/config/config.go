@@ -9,7 +9,7 @@ import (
 // Config is a checked configuration.
 type Config struct {
 	File        string // where it came from, for messages; "" for the default
-	Listen      string // host:port, a loopback address
+	Listen      string // host:port of a loopback address, or the absolute path of a Unix socket
 	Backends    []Backend
 	Databases   map[string]string // database → backend, without "*"
 	Default     string            // the backend of databases that Databases does not name ("*"); it holds the catalog

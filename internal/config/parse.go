@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -94,9 +95,13 @@ func (cfg *Config) readListen(m *mapping) {
 	if n == nil {
 		return
 	}
+	if strings.HasPrefix(text, "/") {
+		cfg.Listen = text
+		return
+	}
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
-		m.add(n, "listen", "%q is not host:port, such as %s", text, DefaultListen)
+		m.add(n, "listen", "%q is neither host:port, such as %s, nor the absolute path of a Unix socket", text, DefaultListen)
 		return
 	}
 	if p, err := strconv.Atoi(port); err != nil || p < 0 || p > 65535 {

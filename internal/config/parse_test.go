@@ -76,6 +76,9 @@ func TestParseDefaults(t *testing.T) {
 			t.Errorf("%q: %+v", text, cfg)
 		}
 	}
+	if cfg := parsed(t, "listen: /run/oxbow.sock"); cfg.Listen != "/run/oxbow.sock" {
+		t.Errorf("a socket's path: %q", cfg.Listen)
+	}
 	if cfg := parsed(t, "backends: {mine: {embedded: /x}}"); cfg.Default != "mine" {
 		t.Errorf("the only backend is not the default: %+v", cfg)
 	}
