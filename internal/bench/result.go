@@ -84,7 +84,7 @@ func (b *Bench) Wait(ctx context.Context) (*Result, error) {
 		r.Kinds = append(r.Kinds, b.kind(k))
 	}
 	r.Windows = b.windows(events)
-	if !b.upkeep.absent {
+	if b.upkeep.there() {
 		r.Partitions = partitionResult(events)
 	}
 	return r, errors.Join(eventsErr, storeErr)

@@ -82,6 +82,13 @@ func (u *upkeep) poll(ctx context.Context) ([]Event, error) {
 	return slices.Clone(u.events), nil
 }
 
+// there reports whether the server is a gateway and the collection has a layout, as far as is known.
+func (u *upkeep) there() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return !u.absent
+}
+
 // server is what a report says of the other side.
 type server struct {
 	version string

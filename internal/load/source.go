@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,7 +32,7 @@ type jsonLines struct {
 
 // NewJSONLines reads Extended JSON (https://www.mongodb.com/docs/manual/reference/mongodb-extended-json/), relaxed or canonical, a document a line.
 func NewJSONLines(r io.Reader) Source {
-	s := bufio.NewScanner(r)
+	s := bufio.NewScanner(withoutMark(r))
 	s.Buffer(make([]byte, 64<<10), maxLine)
 	return &jsonLines{scanner: s}
 }
@@ -55,6 +56,16 @@ func (j *jsonLines) Next() (bson.Raw, int, error) {
 	return nil, j.line, io.EOF
 }
 
+// withoutMark passes over the byte order mark that some programs write before UTF-8.
+func withoutMark(r io.Reader) io.Reader {
+	const mark = "\ufeff"
+	b := bufio.NewReader(r)
+	if head, _ := b.Peek(len(mark)); string(head) == mark {
+		b.Discard(len(mark)) // it lies in the buffer
+	}
+	return b
+}
+
 // csvRows reads a document a record; the first record names the fields.
 type csvRows struct {
 	reader *csv.Reader
@@ -70,7 +81,7 @@ type csvField struct {
 // NewCSV reads comma-separated values (RFC 4180). The header names fields, each with an optional type, as in "time:date,dev:long,text:string"; without a
 // type whole numbers become ints or longs, other numbers doubles, and the rest strings. An empty value leaves the field out.
 func NewCSV(r io.Reader) (Source, error) {
-	reader := csv.NewReader(r)
+	reader := csv.NewReader(withoutMark(r))
 	reader.ReuseRecord = true
 	header, err := reader.Read()
 	if errors.Is(err, io.EOF) {
@@ -83,8 +94,13 @@ func NewCSV(r io.Reader) (Source, error) {
 	for _, column := range header {
 		name, kind, _ := strings.Cut(strings.TrimSpace(column), ":")
 		read, ok := columnTypes[kind]
-		if name == "" || !ok {
+		switch {
+		case name == "" || !ok:
 			return nil, fmt.Errorf("line 1: column %q: write NAME or NAME:TYPE, with a type of %s", column, typeNames)
+		case strings.Contains(name, "."):
+			return nil, fmt.Errorf("line 1: column %q: embedded documents are loaded from JSON lines", column)
+		case slices.ContainsFunc(c.fields, func(f csvField) bool { return f.name == name }):
+			return nil, fmt.Errorf("line 1: column %q: the field is there twice", column)
 		}
 		c.fields = append(c.fields, csvField{name, read})
 	}
