@@ -53,16 +53,13 @@ type runTable struct {
 	uniques []*index
 }
 
+// reset empties the run. What it pointed to is let go of: a shorter run than this one would not overwrite it.
 func (r *insertRun) reset() {
+	clear(r.tables)
+	clear(r.items)
 	r.items, r.tables, r.keys, r.stop = r.items[:0], r.tables[:0], r.keys[:0], false
 	r.record = nil
 	clear(r.accepted)
-}
-
-func (r *insertRun) forget() {
-	clear(r.tables)
-	clear(r.items)
-	r.reset()
 }
 
 func (r *insertRun) key(i *insertItem) []byte { return r.keys[i.start:i.end] }
@@ -113,7 +110,7 @@ func (w *writer) insertOne(name Name, doc bson.Document, id bson.Value, record *
 	r := &w.inserts
 	for {
 		r.reset()
-		if err := w.addItem(name, doc, id, 0); err != nil {
+		if err := w.addItem(name, doc, id, 0, 0); err != nil {
 			return err
 		}
 		r.record = record
@@ -132,6 +129,7 @@ func (w *writer) insertOne(name Name, doc bson.Document, id bson.Value, record *
 // collect takes statements into the run: what the record of a retried call answers, or what no table would take, never gets there.
 func (w *writer) collect(i int) (next int, err error) {
 	r := &w.inserts
+	r.record = w.session.newRecord()
 	size := 0
 	for ; i < len(w.writes) && len(r.items) < maxRunDocuments && size < maxRunBytes; i++ {
 		one := &w.writes[i]
@@ -144,7 +142,7 @@ func (w *writer) collect(i int) (next int, err error) {
 		}
 		id, err := checkInsert(one.Insert)
 		if err == nil {
-			err = w.addItem(one.Table, one.Insert, id, i)
+			err = w.addItem(one.Table, one.Insert, id, i, one.Statement)
 		}
 		if err != nil {
 			if fatalToCall(err) {
@@ -158,11 +156,6 @@ func (w *writer) collect(i int) (next int, err error) {
 			continue
 		}
 		size += len(one.Insert)
-	}
-	if r.record = w.session.newRecord(); r.record != nil {
-		for n := range r.items {
-			r.items[n].statement = w.writes[r.items[n].write].Statement
-		}
 	}
 	return i, nil
 }
@@ -191,7 +184,7 @@ func checkID(id bson.Value) error {
 	return nil
 }
 
-func (w *writer) addItem(name Name, doc bson.Document, id bson.Value, write int) error {
+func (w *writer) addItem(name Name, doc bson.Document, id bson.Value, write int, statement int32) error {
 	r := &w.inserts
 	table, err := w.runTable(name)
 	if err != nil {
@@ -199,7 +192,7 @@ func (w *writer) addItem(name Name, doc bson.Document, id bson.Value, write int)
 	}
 	start := len(r.keys)
 	r.keys = bson.AppendKey(append(r.keys, r.tables[table].t.documentPrefix...), id, false)
-	r.items = append(r.items, insertItem{write: write, doc: doc, table: table, start: start, end: len(r.keys)})
+	r.items = append(r.items, insertItem{write: write, statement: statement, doc: doc, table: table, start: start, end: len(r.keys)})
 	return nil
 }
 

@@ -386,6 +386,50 @@ func TestRetriedWrites(t *testing.T) {
 	}
 }
 
+// What an ordered retried call stored before a document that no table takes is remembered with the rest.
+func TestRetriedInsertsBeforeABadOne(t *testing.T) {
+	db := openTest(t)
+	o := WriteOptions{Ordered: true, Retry: &Retry{Session: []byte("s"), TxnNumber: 1}}
+	writes := inserts(doc("_id", 1), doc("_id", 2), doc("_id", list(3)), doc("_id", 4))
+	for call := range 2 {
+		rs := mustWrite(t, db, writes, o)
+		for i, r := range rs[:2] {
+			if r.Err != nil || r.Modified != 1 || r.Retried != (call == 1) {
+				t.Errorf("call %d, statement %d: %+v", call, i, r)
+			}
+		}
+		wantCode(t, rs[2].Err, mongoerr.BadValue)
+		if !rs[3].Skipped {
+			t.Errorf("call %d went on after its error: %+v", call, rs[3])
+		}
+	}
+	mustBeWhole(t, db, testTable, 2)
+}
+
+// A number whose statements changed nothing leaves no record, and still makes every lower one too old: else a late copy of the call
+// before would be applied again.
+func TestLateCallAfterOneWithoutEffect(t *testing.T) {
+	db := openTest(t)
+	retry := func(txn int64) WriteOptions { return WriteOptions{Retry: &Retry{Session: []byte("s"), TxnNumber: txn}} }
+	increment := updateOf(t, doc("_id", 1), doc("$inc", doc("n", 1)), nil)
+	mustInsert(t, db, doc("_id", 1, "n", 0))
+	mustWrite(t, db, increment, retry(5))
+	nothing := updateOf(t, doc("_id", "none"), doc("$inc", doc("n", 1)), nil)
+	mustWrite(t, db, nothing, retry(6))
+	_, err := db.Write(t.Context(), increment, retry(5))
+	wantCode(t, err, mongoerr.TransactionTooOld)
+	if r := mustWrite(t, db, nothing, retry(6))[0]; r.Retried || r.Err != nil {
+		t.Errorf("a statement without effect was answered from a record: %+v", r)
+	}
+	if r := mustWrite(t, db, increment, retry(6))[0]; r.Retried || r.Modified != 1 {
+		t.Errorf("the first effect of a number: %+v", r)
+	}
+	if r := mustWrite(t, db, increment, retry(6))[0]; !r.Retried {
+		t.Errorf("its retry: %+v", r)
+	}
+	wantDoc(t, "incremented once a number", get(t, db, 1), doc("_id", 1, "n", 2))
+}
+
 func TestRetryRecordsExpire(t *testing.T) {
 	db := openTest(t)
 	for i := range 5 {

@@ -34,8 +34,9 @@ type session struct {
 	used  time.Time // last checked out
 
 	loaded  bool
-	txn     int64
-	slots   uint32            // records of txn on disk
+	begun   bool              // a call came with txn, or there are records of it
+	txn     int64             // the greatest number
+	slots   uint32            // records of txn on disk; none as long as its statements changed nothing
 	stale   uint32            // slots that earlier numbers have filled
 	answers map[int32]*record // records of txn by statement; read when a call comes with a number that is known
 	latest  time.Time         // of the records on disk
@@ -93,18 +94,18 @@ func (s *session) begin(db *DB, o *Retry) error {
 			return err
 		}
 	}
-	known := s.slots > 0
 	switch {
-	case known && o.TxnNumber < s.txn:
+	case s.begun && o.TxnNumber < s.txn:
 		return mongoerr.New(mongoerr.TransactionTooOld,
 			"Retryable write with txnNumber %d is prohibited on session %s because a newer retryable write with txnNumber %d has already started on this session.",
 			o.TxnNumber, hex.EncodeToString(s.key[:]), s.txn)
-	case known && o.TxnNumber == s.txn:
-		if s.answers == nil {
+	case s.begun && o.TxnNumber == s.txn:
+		// Without records of its own, those on disk are of an earlier number and answer nothing.
+		if s.answers == nil && s.slots > 0 {
 			return s.load(db)
 		}
 	default:
-		s.txn, s.stale, s.slots, s.answers = o.TxnNumber, max(s.stale, s.slots), 0, nil
+		s.begun, s.txn, s.stale, s.slots, s.answers = true, o.TxnNumber, max(s.stale, s.slots), 0, nil
 	}
 	return nil
 }
@@ -164,7 +165,7 @@ func (s *session) read(doc bson.Document) error {
 		return err
 	}
 	if s.slots == 0 || txn > s.txn {
-		s.txn, s.slots, s.answers = txn, 0, make(map[int32]*record)
+		s.begun, s.txn, s.slots, s.answers = true, txn, 0, make(map[int32]*record)
 	}
 	if txn == s.txn {
 		s.slots++

@@ -143,7 +143,7 @@ func (w *writer) begin(ctx context.Context, db *DB, writes []Write, o WriteOptio
 func (w *writer) finish() {
 	w.ctx, w.db, w.writes, w.results, w.session = nil, nil, nil, nil, nil
 	w.options = WriteOptions{}
-	w.inserts.forget()
+	w.inserts.reset()
 	if cap(w.doc) > maxKeptBytes {
 		w.doc = nil
 	}
