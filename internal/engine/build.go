@@ -74,7 +74,7 @@ func (t *Table) createIndexes(ctx context.Context, wanted []*indexSpec) (before,
 	if err != nil || len(fresh) == 0 {
 		return before, before, err
 	}
-	if err := t.change(indexes); err != nil {
+	if err := t.change(indexes, t.db.commit); err != nil {
 		return before, before, err
 	}
 	if err := t.build(ctx, indexes, fresh); err != nil {
@@ -118,8 +118,8 @@ func (t *Table) plan(wanted []*indexSpec) (indexes, fresh []*index, err error) {
 	return indexes, fresh, nil
 }
 
-// change stores and publishes another list of indexes. When it returns no writer works by the old one.
-func (t *Table) change(indexes []*index) error {
+// change stores, by commit, and publishes another list of indexes. When it returns no writer works by the old one.
+func (t *Table) change(indexes []*index, commit func(*pebble.Batch) error) error {
 	t.db.ddl.Lock()
 	defer t.db.ddl.Unlock()
 	if t.version.Load().dropped {
@@ -130,7 +130,7 @@ func (t *Table) change(indexes []*index) error {
 	if err := t.record(indexes).put(b); err != nil {
 		return fmt.Errorf("change indexes of %s: %w", t.Name(), err)
 	}
-	if err := t.db.commit(b); err != nil {
+	if err := commit(b); err != nil {
 		return err
 	}
 	if err := t.db.sync(); err != nil {
@@ -147,7 +147,7 @@ func (t *Table) build(ctx context.Context, indexes, fresh []*index) error {
 	}
 	if slices.ContainsFunc(fresh, func(ix *index) bool { return ix.Unique }) {
 		indexes, fresh = restate(indexes, fresh, indexChecking)
-		if err := t.change(indexes); err != nil {
+		if err := t.change(indexes, t.db.commit); err != nil {
 			return err
 		}
 		for _, ix := range fresh {
@@ -160,7 +160,7 @@ func (t *Table) build(ctx context.Context, indexes, fresh []*index) error {
 		}
 	}
 	indexes, _ = restate(indexes, fresh, indexReady)
-	return t.change(indexes)
+	return t.change(indexes, t.db.commit)
 }
 
 // restate returns the lists with fresh in another state.
@@ -186,7 +186,7 @@ func (t *Table) discard(gone []*index) error {
 	for _, ix := range dropping {
 		ix.flags.dropped.Store(true)
 	}
-	if err := t.change(indexes); err != nil {
+	if err := t.change(indexes, t.db.commitDrop); err != nil {
 		return err
 	}
 	t.db.ddl.Lock()
@@ -204,7 +204,7 @@ func (t *Table) discard(gone []*index) error {
 	if err != nil {
 		return fmt.Errorf("drop indexes of %s: %w", t.Name(), err)
 	}
-	if err := t.db.commit(b); err != nil {
+	if err := t.db.commitDrop(b); err != nil {
 		return err
 	}
 	t.publish(newVersion(kept))

@@ -151,6 +151,35 @@ func TestDiskIsChecked(t *testing.T) {
 	mustInsert(t, db, doc("_id", 1))
 }
 
+// A disk on which nothing may be written any more can still be relieved by drops, as long as there is room for their own records.
+func TestDropOnFullDisk(t *testing.T) {
+	mem := vfs.NewMem()
+	db, err := Open(testOptions(mem))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	mustIndex(t, db, doc("key", doc("a", 1)), doc("key", doc("b", 1)))
+	mustInsert(t, db, doc("_id", 1, "a", 1))
+	free := func(n uint64) {
+		mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: n, TotalBytes: 1 << 30})
+		db.health.check()
+	}
+	free(spareBytes - 1)
+	wantCode(t, db.DropTable(testTable), mongoerr.OutOfDiskSpace)
+	free(spareBytes)
+	_, err = db.Write(t.Context(), inserts(doc("_id", 2)), WriteOptions{})
+	wantCode(t, err, mongoerr.OutOfDiskSpace)
+	if _, err := db.DropIndexes(testTable, []string{"a_1"}); err != nil {
+		t.Fatalf("drop an index: %v", err)
+	}
+	mustBeWhole(t, db, testTable, 1)
+	if err := db.DropTable(testTable); err != nil {
+		t.Fatalf("drop a table: %v", err)
+	}
+	waitFor(t, db, func() bool { return keysUnder(t, db, []byte{kindData}, []byte{kindData + 1}) == 0 })
+}
+
 // The comparer keeps Pebble's rules for keys of all kinds, whole and cut anywhere.
 func TestComparer(t *testing.T) {
 	keys := []IndexKey{{Path: bson.ParsePath("a")}, {Path: bson.ParsePath("b"), Desc: true}}

@@ -37,6 +37,9 @@ const ballastFile = "BALLAST"
 // reserveBytes is the free space below which writes are refused, before the disk is quite full.
 const reserveBytes = 64 << 20
 
+// spareBytes is the free space below which not even drops are taken: room for their log records and the manifest's.
+const spareBytes = 4 << 20
+
 func newHealth(o Options) *health {
 	h := &health{dir: o.Dir, disk: o.FS, log: o.Log, ballast: o.ballastBytes}
 	h.fs = vfs.OnDiskFull(logFS{FS: o.FS, waiting: &h.waiting}, h.full)
@@ -53,6 +56,18 @@ func (h *health) writable() error {
 	}
 	if h.short.Load() {
 		return mongoerr.New(mongoerr.OutOfDiskSpace, "data folder %q: no space left on device, writes are refused until there is", h.dir)
+	}
+	return nil
+}
+
+// droppable returns why drops are refused, or nil. They are the way out of a full disk, so they may use what writes have to leave.
+func (h *health) droppable() error {
+	err := h.writable()
+	if err == nil || h.broken() {
+		return err
+	}
+	if usage, unknown := h.disk.GetDiskUsage(h.dir); unknown != nil || usage.AvailBytes < spareBytes {
+		return err
 	}
 	return nil
 }
@@ -186,6 +201,18 @@ func (db *DB) commit(b *pebble.Batch) error {
 	if err := db.health.writable(); err != nil {
 		return err
 	}
+	return db.apply(b)
+}
+
+// commitDrop is commit for a batch by which space is given back.
+func (db *DB) commitDrop(b *pebble.Batch) error {
+	if err := db.health.droppable(); err != nil {
+		return err
+	}
+	return db.apply(b)
+}
+
+func (db *DB) apply(b *pebble.Batch) error {
 	err := db.health.guard(func() error { return b.Commit(pebble.NoSync) })
 	if err != nil {
 		return err

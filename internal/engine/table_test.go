@@ -145,7 +145,7 @@ func TestIndexStatesAtOpen(t *testing.T) {
 		table, _ := db.Table(testTable)
 		indexes := table.version.Load().indexes
 		indexes, _ = restate(indexes, indexes[:1], state)
-		if err := table.change(indexes); err != nil {
+		if err := table.change(indexes, db.commit); err != nil {
 			t.Fatal(err)
 		}
 		db = reopen(t, db)
