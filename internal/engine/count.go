@@ -2,11 +2,12 @@ package engine
 
 import (
 	"context"
+	"math"
 )
 
 // Count counts the documents of a query, skip and limit applied; without a filter from the counter, and from index keys alone where they decide the filter.
 func (t *Table) Count(ctx context.Context, q Query) (int64, error) {
-	if err := ctx.Err(); err != nil {
+	if err := interrupted(ctx); err != nil {
 		return 0, err
 	}
 	n, err := t.countAll(ctx, q)
@@ -27,7 +28,7 @@ func (t *Table) countAll(ctx context.Context, q Query) (int64, error) {
 	}
 	want := int64(0)
 	if q.Limit > 0 {
-		want = q.Skip + q.Limit
+		want = saturatingAdd(q.Skip, q.Limit)
 	}
 	q.Sort, q.Skip, q.Limit, q.pinned = nil, 0, 0, true
 	c, err := t.open(&q)
@@ -37,6 +38,9 @@ func (t *Table) countAll(ctx context.Context, q Query) (int64, error) {
 	n, err := c.count(ctx, want)
 	return n, firstError(err, c.Close())
 }
+
+// saturatingAdd adds numbers that are not negative; what is too large is the largest.
+func saturatingAdd(a, b int64) int64 { return a + min(b, math.MaxInt64-a) }
 
 // counter reports whether the table's counter answers a count.
 func (q *Query) counter() bool {

@@ -37,7 +37,7 @@ type Cursor struct {
 
 // Find opens a cursor. The error is BadValue for a hint that names no index.
 func (t *Table) Find(ctx context.Context, q Query) (*Cursor, error) {
-	if err := ctx.Err(); err != nil {
+	if err := interrupted(ctx); err != nil {
 		return nil, err
 	}
 	if id, ok := q.byID(); ok {

@@ -158,7 +158,7 @@ func (x *execution) interrupted(ctx context.Context) error {
 	if err := x.stopped.Load(); err != nil {
 		return err
 	}
-	return ctx.Err()
+	return interrupted(ctx)
 }
 
 // from returns the next matching document of one scanner with the key of its _id; once: leaving out those that have come up before.

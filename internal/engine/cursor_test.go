@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -271,11 +272,53 @@ func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := openCursor(t, table, Query{Filter: filterOf(t, `{"none": 1}`)})
 	cancel()
-	if _, err := c.Next(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := c.Next(ctx); !mongoerr.Is(err, mongoerr.Interrupted) {
 		t.Errorf("Next: %v", err)
 	}
-	if _, err := table.Count(ctx, Query{Filter: filterOf(t, `{"n": {"$gt": 1}}`)}); !errors.Is(err, context.Canceled) {
+	if _, err := table.Count(ctx, Query{Filter: filterOf(t, `{"n": {"$gt": 1}}`)}); !mongoerr.Is(err, mongoerr.Interrupted) {
 		t.Errorf("Count: %v", err)
+	}
+}
+
+// endsLater is a context that ends after it was asked a number of times.
+type endsLater struct {
+	context.Context
+	left int
+}
+
+func (c *endsLater) Err() error {
+	if c.left--; c.left < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// A write that is interrupted while it looks for its documents says so, as one does that is interrupted before or after.
+func TestWriteInterruptedInScan(t *testing.T) {
+	db := memoryDB(t, nil)
+	table := numberedTable(t, db, 1000)
+	for left := 1; left < 6; left++ {
+		w := Write{Table: table.Name(), Delete: &DeleteStatement{Query: Query{Filter: filterOf(t, `{"none": 1}`)}, Multi: true}}
+		rs, err := db.Write(&endsLater{t.Context(), left}, []Write{w}, WriteOptions{})
+		if err == nil {
+			err = rs[0].Err
+		}
+		if !mongoerr.Is(err, mongoerr.MaxTimeMSExpired) {
+			t.Errorf("interrupted at look %d: %v", left, err)
+		}
+	}
+}
+
+func TestCountPastTheLargestLimit(t *testing.T) {
+	db := memoryDB(t, nil)
+	table := numberedTable(t, db, 10)
+	n, err := table.Count(t.Context(), Query{Filter: filterOf(t, `{"_id": {"$gte": 0}}`), Skip: 3, Limit: math.MaxInt64})
+	if err != nil || n != 7 {
+		t.Errorf("counted %d documents behind the first 3 of 10: %v", n, err)
+	}
+	docs := all(t, table, Query{Sort: sortOf(t, `{"nothing": 1}`), Skip: 3, Limit: math.MaxInt64})
+	if len(docs) != 7 {
+		t.Errorf("sorted %d documents behind the first 3 of 10", len(docs))
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 //
 // An index that begins with the path and decides the filter is read a value at a time, its other keys skipped.
 func (t *Table) Distinct(ctx context.Context, path bson.Path, q Query, yield func(bson.Value) error) error {
-	if err := ctx.Err(); err != nil {
+	if err := interrupted(ctx); err != nil {
 		return err
 	}
 	q.Sort, q.Skip, q.Limit, q.pinned, q.distinct = nil, 0, 0, true, path.String()

@@ -27,7 +27,7 @@ func (p *plan) keep() int64 {
 	if p.limit == 0 {
 		return 0
 	}
-	return p.skip + p.limit
+	return saturatingAdd(p.skip, p.limit)
 }
 
 // String shows the plan as a tree, a stage a line, and the reason.
