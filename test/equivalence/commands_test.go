@@ -23,6 +23,7 @@ const (
 type command struct {
 	body    bson.D
 	compare comparison
+	before  bson.D // a command that goes first; nil: none
 }
 
 // pick draws one of several generators' values.
@@ -82,7 +83,7 @@ func value(t *rapid.T, depth int) any {
 		})
 }
 
-// document draws a document of an _id: n is a number where it is there, l an array, the rest anything.
+// document draws a document of an _id: n is a number where it is there, l an array of numbers, u mostly unique, the rest anything.
 func document(t *rapid.T, id int) bson.D {
 	doc := placed(id)
 	if rapid.Bool().Draw(t, "has n") {
@@ -95,6 +96,7 @@ func document(t *rapid.T, id int) bson.D {
 		}
 		doc = append(doc, bson.E{Key: "l", Value: l})
 	}
+	doc = append(doc, bson.E{Key: "u", Value: rapid.IntRange(0, 9).Draw(t, "u")})
 	for _, name := range []string{"a", "b"} {
 		if rapid.Bool().Draw(t, "has "+name) {
 			doc = append(doc, bson.E{Key: name, Value: value(t, 2)})

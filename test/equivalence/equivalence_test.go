@@ -26,16 +26,16 @@ func TestEquivalence(t *testing.T) {
 				t.Fatalf("drop %s: %v", l.name, r.doc)
 			}
 		}
-		for range rapid.IntRange(5, 40).Draw(t, "steps") {
+		for range rapid.IntRange(10, 60).Draw(t, "steps") {
 			if rapid.IntRange(0, 14).Draw(t, "refusal") == 0 {
 				s.refuse(t)
 				continue
 			}
 			s.step(t, commands(t), outcomes)
 		}
-		s.step(t, command{d("find", "c", "sort", d("_id", 1)), inOrder}, outcomes)
-		s.step(t, command{d("find", "d", "sort", d("_id", 1)), inOrder}, outcomes)
-		s.step(t, command{d("count", "c"), exact}, outcomes)
+		s.step(t, command{body: d("find", "c", "sort", d("_id", 1)), compare: inOrder}, outcomes)
+		s.step(t, command{body: d("find", "d", "sort", d("_id", 1)), compare: inOrder}, outcomes)
+		s.step(t, command{body: d("count", "c"), compare: exact}, outcomes)
 		s.validate(t)
 	})
 	t.Logf("replies: %v", outcomes)
@@ -106,6 +106,9 @@ func (s *system) step(t *rapid.T, c command, outcomes map[string]int) {
 	t.Helper()
 	var want string
 	for i, l := range layouts {
+		if c.before != nil {
+			s.run(t, l, c.before)
+		}
 		r := s.run(t, l, c.body)
 		got := c.text(r, l)
 		if i == 0 {

@@ -26,7 +26,7 @@ func insert(t *rapid.T) command {
 		docs = append(docs, append(bson.D{{Key: "_id", Value: bson.A{1}}}, keys(1)...))
 	}
 	to := rapid.SampledFrom([]string{"c", "c", "c", "d"}).Draw(t, "collection")
-	return command{d("insert", to, "documents", docs, "ordered", rapid.Bool().Draw(t, "ordered")), exact}
+	return command{body: d("insert", to, "documents", docs, "ordered", rapid.Bool().Draw(t, "ordered")), compare: exact}
 }
 
 // byID draws a filter that at most one document matches.
@@ -43,7 +43,7 @@ func byID(t *rapid.T, id int) bson.D {
 
 // modification draws an update of one document, which may fail on it. It leaves n a number and l an array of numbers, so that updateMany fails on none.
 func modification(t *rapid.T, id int) any {
-	path := rapid.SampledFrom([]string{"a", "b", "b.c", "b.d", "a.0", "a.$[]"}).Draw(t, "updated path")
+	path := rapid.SampledFrom([]string{"a", "b", "b.c", "b.d", "a.0", "a.$[]", "u"}).Draw(t, "updated path")
 	numeric := rapid.SampledFrom([]string{path, "n"}).Draw(t, "numeric path")
 	list := rapid.SampledFrom([]string{path, "l"}).Draw(t, "list path")
 	return pick(t, "update",
@@ -80,13 +80,25 @@ func updateOne(t *rapid.T) command {
 		if !ordered {
 			id = id/3*3 + i
 		}
-		u := d("q", byID(t, id), "u", modification(t, id))
-		if rapid.IntRange(0, 2).Draw(t, "upsert") == 0 {
-			u = d("q", placed(id), "u", modification(t, id), "upsert", true)
-		}
+		u := pick(t, "kind of update",
+			func() bson.D { return d("q", byID(t, id), "u", modification(t, id)) },
+			func() bson.D { return d("q", byID(t, id), "u", modification(t, id)) },
+			func() bson.D { return d("q", placed(id), "u", modification(t, id), "upsert", true) },
+			func() bson.D {
+				return d("q", d("_id", id), "u", placed(id, bson.E{Key: "n", Value: number(t)}), "upsert", true)
+			},
+			func() bson.D {
+				return d("q", d("_id", id), "u", d("$set", d("a", value(t, 1)), "$setOnInsert", keys(id)), "upsert", true)
+			},
+			func() bson.D {
+				return d("q", d("_id", id, "l", d("$gte", number(t))), "u", d("$inc", d("l.$", number(t))))
+			},
+			func() bson.D {
+				return d("q", placed(id), "u", d("$set", d("b", scalar(t))), "upsert", true, "multi", true)
+			})
 		updates = append(updates, u)
 	}
-	return command{d("update", "c", "updates", updates, "ordered", ordered), exact}
+	return command{body: d("update", "c", "updates", updates, "ordered", ordered), compare: exact}
 }
 
 // updateMany draws updates of many documents that fail on none: what a failure leaves undone is a matter of order.
@@ -99,10 +111,10 @@ func updateMany(t *rapid.T) command {
 		func() bson.D { return d("q", f, "u", bson.A{d("$set", d("a", d("$type", "$b")))}) },
 		func() bson.D { return d("q", f, "u", d("$addToSet", d("l", number(t)))) },
 		func() bson.D {
-			return d("q", withCondition(f, bson.E{Key: "l", Value: d("$type", "array")}), "u", d("$mul", d("l.$[x]", 2)),
+			return d("q", d("$and", bson.A{f, d("l", d("$type", "array"))}), "u", d("$mul", d("l.$[x]", 2)),
 				"arrayFilters", bson.A{d("x", d("$gte", number(t)))})
 		})
-	return command{d("update", "c", "updates", bson.A{append(u, bson.E{Key: "multi", Value: true})}), exact}
+	return command{body: d("update", "c", "updates", bson.A{append(u, bson.E{Key: "multi", Value: true})}), compare: exact}
 }
 
 func remove(t *rapid.T) command {
@@ -110,7 +122,7 @@ func remove(t *rapid.T) command {
 	if rapid.IntRange(0, 2).Draw(t, "many") == 0 {
 		one = d("q", withCondition(filter(t, 1), bson.E{Key: "_id", Value: d("$gt", rapid.IntRange(0, maxID).Draw(t, "above"))}), "limit", 0)
 	}
-	return command{d("delete", "c", "deletes", bson.A{one}), exact}
+	return command{body: d("delete", "c", "deletes", bson.A{one}), compare: exact}
 }
 
 func findAndModify(t *rapid.T) command {
@@ -122,7 +134,9 @@ func findAndModify(t *rapid.T) command {
 	} else {
 		body = append(body, d("query", byID(t, id))...)
 	}
-	if rapid.IntRange(0, 2).Draw(t, "remove") == 0 {
+	if !filtered && rapid.IntRange(0, 3).Draw(t, "upsert") == 0 {
+		body = d("findAndModify", "c", "query", placed(id), "update", modification(t, id), "new", rapid.Bool().Draw(t, "new"), "upsert", true)
+	} else if rapid.IntRange(0, 2).Draw(t, "remove") == 0 {
 		body = append(body, d("remove", true)...)
 	} else if filtered {
 		body = append(body, d("update", d("$set", d("a", value(t, 1), "b", scalar(t))), "new", rapid.Bool().Draw(t, "new"))...)
@@ -132,7 +146,7 @@ func findAndModify(t *rapid.T) command {
 	if rapid.IntRange(0, 2).Draw(t, "fields") == 0 {
 		body = append(body, d("fields", d("a", 1, "n", 1))...)
 	}
-	return command{body, exact}
+	return command{body: body, compare: exact}
 }
 
 func projection(t *rapid.T) bson.D {
@@ -157,13 +171,22 @@ func find(t *rapid.T) command {
 			body = append(body, bson.E{Key: "limit", Value: rapid.IntRange(0, 6).Draw(t, "limit")})
 		}
 	}
+	if compare == multiset && rapid.IntRange(0, 4).Draw(t, "ties") == 0 {
+		body = append(body, bson.E{Key: "sort", Value: d("n", direction(t))}) // the order of ties is not compared, so none is
+	}
+	var before bson.D
+	if rapid.IntRange(0, 6).Draw(t, "hints") == 0 {
+		// The index is there: a hint of none is an error only where a partition is asked (docs/differences.md).
+		before = createIndex(d("a", 1), "a_1").body
+		body = append(body, bson.E{Key: "hint", Value: rapid.SampledFrom([]any{"_id_", "a_1", d("a", 1), d("$natural", 1)}).Draw(t, "hint")})
+	}
 	if rapid.Bool().Draw(t, "projects") {
 		body = append(body, bson.E{Key: "projection", Value: projection(t)})
 	}
 	if rapid.Bool().Draw(t, "batches") {
 		body = append(body, bson.E{Key: "batchSize", Value: rapid.IntRange(0, 5).Draw(t, "batchSize")})
 	}
-	return command{body, compare}
+	return command{body: body, compare: compare, before: before}
 }
 
 func count(t *rapid.T) command {
@@ -171,12 +194,12 @@ func count(t *rapid.T) command {
 	if rapid.IntRange(0, 3).Draw(t, "bounded") == 0 {
 		body = append(body, d("skip", rapid.IntRange(0, 5).Draw(t, "skip"), "limit", rapid.IntRange(0, 5).Draw(t, "limit"))...)
 	}
-	return command{body, exact}
+	return command{body: body, compare: exact}
 }
 
 func distinct(t *rapid.T) command {
 	key := rapid.SampledFrom([]string{"a", "b.c", "h", "t", "n", "l", "_id"}).Draw(t, "key")
-	return command{d("distinct", "c", "key", key, "query", filter(t, 1)), asSet}
+	return command{body: d("distinct", "c", "key", key, "query", filter(t, 1)), compare: asSet}
 }
 
 // aggregate draws pipelines: whatever depends on the order of documents stands behind a sort that decides it.
@@ -218,11 +241,18 @@ func aggregate(t *rapid.T) command {
 				d("$match", d("$expr", d("$gte", bson.A{"$_id", "$$v"}))), d("$sort", d("_id", 1)), d("$limit", 2)}))}
 		},
 		func() []any {
+			return []any{d("$lookup", d("from", "c", "localField", "l", "foreignField", "n", "as", "m")), d("$unwind", "$m"),
+				d("$group", d("_id", "$_id", "n", d("$sum", 1), "least", d("$min", "$m._id")))}
+		},
+		func() []any {
+			return []any{d("$group", d("_id", d("h", "$h", "day", d("$dayOfYear", "$t")), "n", d("$sum", 1))), d("$match", d("n", d("$gt", 1)))}
+		},
+		func() []any {
 			return []any{d("$replaceRoot", d("newRoot", d("id", "$_id", "place", bson.A{"$t", "$h"})))}
 		},
 		func() []any { return nil })
 	pipeline = append(pipeline, rest...)
-	return command{d("aggregate", "c", "pipeline", pipeline, "cursor", d("batchSize", rapid.IntRange(0, 20).Draw(t, "batchSize"))), compare}
+	return command{body: d("aggregate", "c", "pipeline", pipeline, "cursor", d("batchSize", rapid.IntRange(0, 20).Draw(t, "batchSize"))), compare: compare}
 }
 
 // index draws commands on indexes. Those with unique keys hold the layouts' fields.
@@ -239,15 +269,15 @@ func index(t *rapid.T) command {
 			return createIndex(d("a", -1), "partial", bson.E{Key: "partialFilterExpression", Value: d("n", d("$gt", 0))})
 		},
 		func() command {
-			return createIndex(d("t", 1, "h", 1, "n", 1), "unique", bson.E{Key: "unique", Value: true})
+			return createIndex(d("t", 1, "h", 1, "u", 1), "unique", bson.E{Key: "unique", Value: true})
 		},
 		func() command {
 			name := rapid.SampledFrom([]string{"a_1", "bc", "unique", "partial", "*"}).Draw(t, "dropped")
-			return command{d("dropIndexes", "c", "index", name), codeOnly}
+			return command{body: d("dropIndexes", "c", "index", name), compare: codeOnly}
 		},
-		func() command { return command{d("listIndexes", "c"), multiset} })
+		func() command { return command{body: d("listIndexes", "c"), compare: multiset} })
 }
 
 func createIndex(key bson.D, name string, more ...bson.E) command {
-	return command{d("createIndexes", "c", "indexes", bson.A{append(d("key", key, "name", name), more...)}), codeOnly}
+	return command{body: d("createIndexes", "c", "indexes", bson.A{append(d("key", key, "name", name), more...)}), compare: codeOnly}
 }

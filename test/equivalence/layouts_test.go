@@ -65,7 +65,7 @@ func placed(id int, rest ...bson.E) bson.D {
 }
 
 func keys(id int) bson.D {
-	d := bson.D{{Key: "t", Value: day(id%4, id%3*11)}}
+	d := bson.D{{Key: "t", Value: day(id%4, id%2*11)}}
 	switch id % 5 {
 	case 0:
 		d = append(d, bson.E{Key: "h", Value: int32(id % 2)})
