@@ -55,11 +55,10 @@ func parseIndexSpec(spec bson.Document) (*indexSpec, error) {
 
 // specParser collects a specification's fields.
 type specParser struct {
-	spec    bson.Document
-	into    *indexSpec
-	expire  *bson.Value
-	idOnly  string // an option that an _id index does not take
-	partial bool
+	spec   bson.Document
+	into   *indexSpec
+	expire *bson.Value
+	idOnly string // an option that an _id index does not take
 }
 
 func (p *specParser) field(name string, v bson.Value) error {
