@@ -75,14 +75,8 @@ func (w *writing) run(ctx context.Context, steps []plan.Step, refused []backend.
 		if o.err != nil {
 			return nil, o.err
 		}
-		total.N += o.reply.N
-		total.Modified += o.reply.Modified
-		total.Upserted = append(total.Upserted, o.reply.Upserted...)
+		addDone(total, &o.reply)
 		total.Errors = append(total.Errors, o.reply.Errors...)
-		total.RetriedStmts = append(total.RetriedStmts, o.reply.RetriedStmts...)
-		if total.ConcernError == nil {
-			total.ConcernError = o.reply.ConcernError
-		}
 	}
 	if !w.ordered || len(total.Errors) == 0 {
 		total.Errors = append(total.Errors, refused...)
@@ -90,6 +84,17 @@ func (w *writing) run(ctx context.Context, steps []plan.Step, refused []backend.
 	slices.SortFunc(total.Errors, func(a, b backend.WriteError) int { return int(a.Index) - int(b.Index) })
 	slices.SortFunc(total.Upserted, func(a, b backend.Upserted) int { return int(a.Index) - int(b.Index) })
 	return total, nil
+}
+
+// addDone adds a part's reply to the total, its statements' errors aside. One write concern error stands for all.
+func addDone(total, part *backend.WriteReply) {
+	total.N += part.N
+	total.Modified += part.Modified
+	total.Upserted = append(total.Upserted, part.Upserted...)
+	total.RetriedStmts = append(total.RetriedStmts, part.RetriedStmts...)
+	if total.ConcernError == nil {
+		total.ConcernError = part.ConcernError
+	}
 }
 
 func (w *writing) inOrder(ctx context.Context, steps []plan.Step) []outcome {
@@ -210,8 +215,7 @@ func (w *writing) each(ctx context.Context, s *plan.Each) outcome {
 		if o.err != nil {
 			return o
 		}
-		total.reply.N += o.reply.N
-		total.reply.Modified += o.reply.Modified
+		addDone(&total.reply, &o.reply)
 		if len(total.reply.Errors) == 0 { // one error a statement, as from one server
 			total.reply.Errors = o.reply.Errors
 		}
