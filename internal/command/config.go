@@ -33,11 +33,11 @@ func (t *Table) findConfig(_ context.Context, req *Request, reply *Reply) error 
 	}
 	docs := t.configDocuments(find.Collection)
 	var filter *query.Filter
-	if len(find.Filter) > 5 {
+	if len(find.Filter) > len(emptyDocument) {
 		if filter, err = query.ParseFilter(find.Filter, t.env()); err != nil {
 			return err
 		}
-		if docs, err = filterDocuments(docs, find.Filter, t.env()); err != nil {
+		if docs, err = matching(docs, filter); err != nil {
 			return err
 		}
 	}
@@ -45,7 +45,7 @@ func (t *Table) findConfig(_ context.Context, req *Request, reply *Reply) error 
 	if find.Limit > 0 {
 		docs = docs[:min(int64(len(docs)), find.Limit)]
 	}
-	if len(find.Projection) > 5 {
+	if len(find.Projection) > len(emptyDocument) {
 		p, err := query.ParseProjection(find.Projection, filter, t.env())
 		if err != nil {
 			return err

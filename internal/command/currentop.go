@@ -7,6 +7,7 @@ import (
 
 	"oxbow/internal/bson"
 	"oxbow/internal/cursor"
+	"oxbow/internal/exec"
 	"oxbow/internal/mongoerr"
 	"oxbow/internal/query"
 )
@@ -36,8 +37,11 @@ func (t *Table) currentOp(_ context.Context, req *Request, reply *Reply) error {
 	filterDoc, _ = bsoncore.AppendDocumentEnd(filterDoc, at)
 	docs := t.operationDocuments(wanted)
 	if filtered {
-		var err error
-		if docs, err = filterDocuments(docs, filterDoc, t.env()); err != nil {
+		filter, err := query.ParseFilter(filterDoc, t.env())
+		if err != nil {
+			return err
+		}
+		if docs, err = matching(docs, filter); err != nil {
 			return err
 		}
 	}
@@ -46,33 +50,6 @@ func (t *Table) currentOp(_ context.Context, req *Request, reply *Reply) error {
 }
 
 func (t *Table) env() query.Env { return query.Env{NowMillis: t.deps.Now().UnixMilli()} }
-
-func filterDocuments(docs []bson.Document, filter bson.Document, env query.Env) ([]bson.Document, error) {
-	f, err := query.ParseFilter(filter, env)
-	if err != nil {
-		return nil, err
-	}
-	var out []bson.Document
-	for _, doc := range docs {
-		ok, err := f.Match(doc)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			out = append(out, doc)
-		}
-	}
-	return out, nil
-}
-
-func appendDocuments(dst []byte, key string, docs []bson.Document) []byte {
-	at, dst := bsoncore.AppendArrayElementStart(dst, key)
-	for i, doc := range docs {
-		dst = bsoncore.AppendDocumentElement(dst, index(i), doc)
-	}
-	dst, _ = bsoncore.AppendArrayEnd(dst, at)
-	return dst
-}
 
 // operationDocuments is the list that currentOp and $currentOp give.
 func (t *Table) operationDocuments(wanted opsWanted) []bson.Document {
@@ -181,7 +158,7 @@ func (t *Table) aggregateGateway(ctx context.Context, req *Request, reply *Reply
 	if err != nil {
 		return err
 	}
-	if len(rest) > 5 {
+	if len(rest) > len(emptyDocument) {
 		if docs, err = runPipeline(ctx, docs, rest, t.env()); err != nil {
 			return err
 		}
@@ -233,29 +210,12 @@ func (t *Table) sessionDocuments(options bson.Document) ([]bson.Document, error)
 	return docs, nil
 }
 
-// sliceDocuments is a stream over documents in memory.
-type sliceDocuments struct{ rest []bson.Document }
-
-func (s *sliceDocuments) Next(context.Context) (bson.Document, error) {
-	if len(s.rest) == 0 {
-		return nil, nil
-	}
-	doc := s.rest[0]
-	s.rest = s.rest[1:]
-	return doc, nil
-}
-
-func (s *sliceDocuments) Close() error { return nil }
-
-// pipelineMemory bounds a blocking stage over the gateway's own lists, in bytes.
-const pipelineMemory = 100 << 20
-
 func runPipeline(ctx context.Context, docs []bson.Document, stages bson.Array, env query.Env) ([]bson.Document, error) {
-	p, err := query.ParsePipeline(stages, query.PipelineOptions{Env: env, MaxBytes: pipelineMemory})
+	p, err := query.ParsePipeline(stages, query.PipelineOptions{Env: env, MaxBytes: stageBytes})
 	if err != nil {
 		return nil, err
 	}
-	out := p.Run(&sliceDocuments{docs})
+	out := p.Run(exec.Slice(docs))
 	defer out.Close()
 	var results []bson.Document
 	for {

@@ -16,7 +16,7 @@ var none = []string{}
 func (t *Table) registerGateway() {
 	hello := Entry{Handler: t.hello, Stable: true, NoSession: true, Unlisted: true, Help: "what a driver needs to know of this server"}
 	t.Register("hello", hello)
-	hello.Handler, hello.Aliases, hello.Stable = t.isMaster, []string{"ismaster"}, true
+	hello.Handler, hello.Aliases = t.isMaster, []string{"ismaster"}
 	t.Register("isMaster", hello)
 	t.Register("ping", Entry{Handler: t.ping, Stable: true, NoSession: true, Help: "an empty answer"})
 	t.Register("buildInfo", Entry{Handler: t.buildInfo, Aliases: []string{"buildinfo"}, NoSession: true, Help: "version and build"})
@@ -124,18 +124,5 @@ func (t *Table) listCommands(_ context.Context, _ *Request, reply *Reply) error 
 	reply.Elements, _ = bsoncore.AppendDocumentEnd(dst, at)
 	return nil
 }
-
-// appendArray appends an array of strings.
-func appendArray(dst []byte, key string, items []string) []byte {
-	at, dst := bsoncore.AppendArrayElementStart(dst, key)
-	for i, s := range items {
-		dst = bsoncore.AppendStringElement(dst, index(i), s)
-	}
-	dst, _ = bsoncore.AppendArrayEnd(dst, at)
-	return dst
-}
-
-// index is the key of an array's element.
-func index(i int) string { return strconv.Itoa(i) }
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }

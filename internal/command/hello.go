@@ -224,17 +224,3 @@ func (t *topology) append(dst []byte) []byte {
 	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
 	return dst
 }
-
-// isTrue takes booleans and numbers, as MongoDB's lenient booleans do.
-func isTrue(v bson.Value) bool {
-	if b, ok := v.BooleanOK(); ok {
-		return b
-	}
-	f, ok := v.AsFloat64OK()
-	return ok && f != 0
-}
-
-func truthy(doc bson.Document, key string) bool {
-	v, ok := bson.Get(doc, key)
-	return ok && isTrue(v)
-}

@@ -5,14 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
 	"oxbow/internal/catalog"
 	"oxbow/internal/exec"
 	"oxbow/internal/query"
 	"oxbow/internal/statement"
-
-	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 )
 
 // listCollections answers listCollections: plain collections and those with a layout, each once, whatever its partitions; these are
@@ -90,12 +90,6 @@ func (d *Data) plainCollections(ctx context.Context, a view, name, database stri
 	return plain, partitions, err
 }
 
-func nameOf(doc bson.Document) string {
-	v, _ := bson.Get(doc, "name")
-	s, _ := v.StringValueOK()
-	return s
-}
-
 // collectionDocument describes a collection with a layout as listCollections does.
 func collectionDocument(c *catalog.Collection) bson.Document {
 	at, dst := bsoncore.AppendDocumentStart(nil)
@@ -113,36 +107,6 @@ func collectionDocument(c *catalog.Collection) bson.Document {
 	dst = bsoncore.AppendDocumentElement(dst, "idIndex", idIndex())
 	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
 	return dst
-}
-
-func matching(docs []bson.Document, filter *query.Filter) ([]bson.Document, error) {
-	var out []bson.Document
-	for _, doc := range docs {
-		ok, err := filter.Match(doc)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			out = append(out, doc)
-		}
-	}
-	return out, nil
-}
-
-// namesOnly keeps name and type.
-func namesOnly(docs []bson.Document) []bson.Document {
-	out := make([]bson.Document, len(docs))
-	for i, doc := range docs {
-		at, dst := bsoncore.AppendDocumentStart(nil)
-		it := bson.Elements(doc)
-		for it.Next() {
-			if k := string(it.Key()); k == "name" || k == "type" {
-				dst = append(dst, it.Raw()...)
-			}
-		}
-		out[i], _ = bsoncore.AppendDocumentEnd(dst, at)
-	}
-	return out
 }
 
 // physical is a database on a backend.

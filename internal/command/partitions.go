@@ -7,13 +7,12 @@ import (
 	"slices"
 	"time"
 
+	"oxbow/internal/backend"
 	"oxbow/internal/bson"
 	"oxbow/internal/exec"
 	"oxbow/internal/mongoerr"
 	"oxbow/internal/plan"
 	"oxbow/internal/route"
-
-	"oxbow/internal/backend"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 )
@@ -32,7 +31,7 @@ type Upkeep interface {
 type UpkeepEvent struct {
 	At        time.Time // when it had been done
 	Partition string    // physical namespace, or ""
-	Action    string    // made, hid, dropped, stopped
+	Action    string    // made, hid, dropped, stopped, failed
 	Reason    string
 	Took      time.Duration // of work
 	Err       error

@@ -123,7 +123,7 @@ func (m *modifying) modify(ctx context.Context, t plan.Target, c plan.Command, f
 // withID narrows a filter to one document.
 func withID(filter bson.Document, id bson.Value) bson.Document {
 	byID, _ := bsoncore.AppendDocumentEnd(bsoncore.AppendValueElement([]byte{0, 0, 0, 0}, "_id", id), 0)
-	if len(filter) <= 5 {
+	if _, _, ok := bson.First(filter); !ok {
 		return byID
 	}
 	both := bsoncore.NewArrayBuilder().AppendDocument(byID).AppendDocument(filter).Build()

@@ -6,10 +6,7 @@ import (
 	"time"
 
 	"oxbow/internal/backend"
-	"oxbow/internal/bson"
 	"oxbow/internal/route"
-
-	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 )
 
 // String prints the plan of a find: the route, the groups, what the gateway does itself.
@@ -73,19 +70,6 @@ func suffix(g *Guard, u *Upsert) string {
 		s += fmt.Sprintf(", else refuse the upsert: %s", u.Err)
 	}
 	return s
-}
-
-// without returns doc without the elements of one key.
-func without(doc bson.Document, key string) bson.Document {
-	at, dst := bsoncore.AppendDocumentStart(make([]byte, 0, len(doc)))
-	it := bson.Elements(doc)
-	for it.Next() {
-		if string(it.Key()) != key {
-			dst = append(dst, it.Raw()...)
-		}
-	}
-	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
-	return dst
 }
 
 // String prints the plan of an insert, a run a line.

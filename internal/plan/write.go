@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
 	"oxbow/internal/mongoerr"
@@ -231,4 +233,17 @@ func latestFirst(r Routed) Routed {
 	}
 	r.Targets = out
 	return r
+}
+
+// without returns doc without the elements of one key.
+func without(doc bson.Document, key string) bson.Document {
+	at, dst := bsoncore.AppendDocumentStart(make([]byte, 0, len(doc)))
+	it := bson.Elements(doc)
+	for it.Next() {
+		if string(it.Key()) != key {
+			dst = append(dst, it.Raw()...)
+		}
+	}
+	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+	return dst
 }

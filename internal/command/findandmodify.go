@@ -1,0 +1,41 @@
+package command
+
+import (
+	"context"
+
+	"oxbow/internal/plan"
+	"oxbow/internal/route"
+	"oxbow/internal/statement"
+)
+
+// findAndModify answers findAndModify (https://www.mongodb.com/docs/manual/reference/command/findAndModify/).
+func (d *Data) findAndModify(ctx context.Context, req *Request, reply *Reply) error {
+	a, err := d.collection(req)
+	if err != nil {
+		return err
+	}
+	if a.source.Collection == nil {
+		return d.forwardWrite(ctx, a, req, reply)
+	}
+	f, err := statement.ParseFindAndModify(req.Body)
+	if err != nil {
+		return err
+	}
+	env, err := d.envWith(f.Let)
+	if err != nil {
+		return err
+	}
+	var p *plan.FindAndModify
+	err = d.ready(ctx, a.source, func(src plan.Source) ([]route.Place, error) {
+		var err error
+		if p, err = plan.NewFindAndModify(f, src, newObjectID, env); err != nil {
+			return nil, err
+		}
+		return p.Missing, nil
+	})
+	if err != nil {
+		return err
+	}
+	reply.Document, err = d.Exec.FindAndModify(ctx, p, writeOptions(&f.Generic, req))
+	return err
+}
