@@ -71,6 +71,15 @@ func (s semaphore) acquire(ctx context.Context) error {
 	}
 }
 
+func (s semaphore) tryAcquire() bool {
+	select {
+	case s <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
 func (s semaphore) release() { <-s }
 
 // acquireAll acquires semaphores in order and returns what releases them.
@@ -92,7 +101,7 @@ func acquireAll(ctx context.Context, list ...semaphore) (release func(), err err
 }
 
 // Open loads the catalog, finishes or undoes what a crash cut short, and publishes the first snapshot. What a backend that does
-// not answer keeps from being finished is logged, and left to Sweep. The configuration must not contradict the partitions that exist: see Reload.
+// not answer keeps from being finished is logged, and left to Sweep; so are indexes, which can take long to build. The configuration must not contradict the partitions that exist: see Reload.
 func Open(ctx context.Context, opts Options) (*Catalog, error) {
 	c := &Catalog{log: opts.Log, now: opts.Now, backends: map[string]deployment{}, databases: newSemaphore()}
 	if c.log == nil {
@@ -123,7 +132,7 @@ func Open(ctx context.Context, opts Options) (*Catalog, error) {
 		return nil, err
 	}
 	c.snapshot.Store(first)
-	if err := c.Sweep(ctx); err != nil {
+	if err := errors.Join(c.sweepPartitions(ctx), c.dropTrials(ctx)); err != nil {
 		c.log.Warn("partitions could not be finished or undone", "error", err)
 	}
 	if c.stray, err = c.findStray(ctx); err != nil {

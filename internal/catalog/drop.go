@@ -25,7 +25,9 @@ func (c *Catalog) Drop(ctx context.Context, ns string) (bool, error) {
 		return false, nil
 	}
 	// A record that is not created and has partitions is a drop cut short: Sweep finishes it.
-	forget := func(r *record) { r.created, r.options, r.indexes, r.uuid = false, nil, nil, [16]byte{} }
+	forget := func(r *record) {
+		r.created, r.options, r.indexes, r.indexing, r.uuid = false, nil, nil, false, [16]byte{}
+	}
 	return true, c.dropPartitions(ctx, ns, col.All, forget)
 }
 
@@ -135,8 +137,18 @@ func (c *Catalog) dropPhysical(ctx context.Context, col *Collection, p route.Par
 }
 
 // Sweep finishes what a crash or a backend's error cut short: recorded partitions are made, dropped ones are dropped, and so are those
-// of a collection whose drop was recorded.
+// of a collection whose drop was recorded; indexes are made or dropped where partitions don't follow the collection's list.
 func (c *Catalog) Sweep(ctx context.Context) error {
+	err := c.sweepPartitions(ctx)
+	for _, col := range c.Snapshot().Collections("") {
+		if col.record.indexing {
+			err = errors.Join(err, c.finishIndexes(ctx, col.Namespace()))
+		}
+	}
+	return err
+}
+
+func (c *Catalog) sweepPartitions(ctx context.Context) error {
 	var errs []error
 	for _, col := range c.Snapshot().Collections("") {
 		if col.unfinished() {

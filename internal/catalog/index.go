@@ -20,7 +20,7 @@ type Target struct {
 // CreateIndexes adds indexes to a collection: first to its list, so that partitions made from now on have them, then to every partition.
 // A specification that the backend refuses on an empty collection, or a unique index that lacks a field of the layout (CannotCreateIndex), is
 // refused before anything is stored. created counts indexes that were not in the list. When targets fail the list keeps the indexes, and the same
-// command again resumes; except that a duplicate key takes a new index back everywhere, and is returned as err. It creates the collection if need be.
+// command again, or the next Sweep, resumes; except that a duplicate key takes a new index back everywhere, and is returned as err. It creates the collection if need be.
 func (c *Catalog) CreateIndexes(ctx context.Context, ns string, specs []bson.Document) (created int, targets []Target, err error) {
 	g, err := c.gate(ns)
 	if err != nil {
@@ -35,6 +35,7 @@ func (c *Catalog) CreateIndexes(ctx context.Context, ns string, specs []bson.Doc
 	if err != nil {
 		return 0, nil, err
 	}
+	behind := c.Snapshot().Collection(ns).record.indexing
 	if err := c.listIndexes(ctx, g, ns, fresh); err != nil {
 		return 0, nil, err
 	}
@@ -48,7 +49,10 @@ func (c *Catalog) CreateIndexes(ctx context.Context, ns string, specs []bson.Doc
 		_, err := c.unlistIndexes(ctx, g, ns, indexNames(fresh))
 		return 0, nil, errors.Join(duplicate, err)
 	}
-	return len(fresh), targets, nil
+	if !behind && len(fresh) > 0 && allDone(targets) {
+		err = c.markIndexed(ctx, g, ns)
+	}
+	return len(fresh), targets, err
 }
 
 // DropIndexes drops the indexes that the index argument of a dropIndexes command names: a name, an array of names, a key document, or "*".
@@ -69,7 +73,12 @@ func (c *Catalog) DropIndexes(ctx context.Context, ns string, index bson.Value) 
 	if err != nil {
 		return nil, err
 	}
-	return c.unlistIndexes(ctx, g, ns, names)
+	behind := col.record.indexing
+	targets, err = c.unlistIndexes(ctx, g, ns, names)
+	if err == nil && !behind && allDone(targets) {
+		err = c.markIndexed(ctx, g, ns)
+	}
+	return targets, err
 }
 
 // checkIndexes returns the specifications that are not in a collection's list yet, and an error for those that can't be.
@@ -93,11 +102,14 @@ func (c *Catalog) checkIndexes(ctx context.Context, ns string, specs []bson.Docu
 	return fresh, c.tryIndexes(ctx, col, slices.Concat(col.Indexes, fresh))
 }
 
+// trialPrefix begins the names of the collections that indexes are tried on.
+const trialPrefix = "trial_"
+
 // tryIndexes makes indexes on an empty collection of the catalog's own database on one of the collection's backends, and drops it again: the
 // backend's own judgement, before anything of the collection has changed.
 func (c *Catalog) tryIndexes(ctx context.Context, col *Collection, specs []bson.Document) error {
 	d := c.backends[col.config.Over[0]]
-	name := fmt.Sprintf("trial_%x", newUUID())
+	name := fmt.Sprintf("%s%x", trialPrefix, newUUID())
 	err := d.create(ctx, Database, name, col.Options)
 	if err == nil {
 		err = d.createIndexes(ctx, Database, name, specs)
@@ -269,9 +281,10 @@ func (c *Catalog) unlistIndexes(ctx context.Context, g *gate, ns string, names [
 	})
 }
 
+// setIndexes stores another list, which partitions are about to follow: see markIndexed.
 func (c *Catalog) setIndexes(ctx context.Context, col *Collection, indexes []bson.Document) error {
 	r := *col.record
-	r.indexes = indexes
+	r.indexes, r.indexing = indexes, true
 	if err := c.store.putRecord(ctx, &r); err != nil {
 		return err
 	}

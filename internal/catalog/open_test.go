@@ -75,9 +75,15 @@ func parsed(t testing.TB, text string) *config.Config {
 // newRig opens a catalog with the backends that a configuration names.
 func newRig(t *testing.T, text string) *rig {
 	t.Helper()
+	return newRigOn(t, text, func() vfs.FS { return vfs.NewMem() })
+}
+
+// newRigOn is newRig with a file system for each backend.
+func newRigOn(t *testing.T, text string, disk func() vfs.FS) *rig {
+	t.Helper()
 	r := &rig{t: t, backends: map[string]*failing{}, now: time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC)}
 	for _, b := range parsed(t, text).Backends {
-		run, err := embedded.Open(embedded.Options{Store: embedded.Store{Dir: b.Name, FS: vfs.NewMem(), CacheBytes: 1 << 20, MemTableBytes: 1 << 20}})
+		run, err := embedded.Open(embedded.Options{Store: embedded.Store{Dir: b.Name, FS: disk(), CacheBytes: 1 << 20, MemTableBytes: 1 << 20}})
 		if err != nil {
 			t.Fatalf("open backend %s: %v", b.Name, err)
 		}

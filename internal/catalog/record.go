@@ -12,7 +12,7 @@ import (
 
 // record is what is stored of a collection, in the catalog's collection "collections":
 //
-//	{_id: "db.coll", created: bool, uuid: UUID, options: {…}, indexes: [{…}], used: int64, generation: int64, names: string,
+//	{_id: "db.coll", created: bool, uuid: UUID, options: {…}, indexes: [{…}], indexing: bool, used: int64, generation: int64, names: string,
 //	 timeField, timeUnit, hashField: string, hashCount: int32}
 //
 // The layout's fields are those that can't change while partitions exist; absent ones mean that the layout lacks that part.
@@ -22,6 +22,7 @@ type record struct {
 	uuid       [16]byte
 	options    bson.Document
 	indexes    []bson.Document
+	indexing   bool  // the list has changed, and perhaps not every partition has followed
 	used       int64 // names of partitions that start before this instant may have been used
 	generation int64 // the last generation beyond the first one that was given out
 	names      string
@@ -81,6 +82,7 @@ func (r *record) document() bson.Document {
 		dst = bsoncore.AppendDocumentElement(dst, "options", r.options)
 	}
 	dst = appendDocuments(dst, "indexes", r.indexes)
+	dst = bsoncore.AppendBooleanElement(dst, "indexing", r.indexing)
 	dst = bsoncore.AppendInt64Element(dst, "used", r.used)
 	dst = bsoncore.AppendInt64Element(dst, "generation", r.generation)
 	dst = bsoncore.AppendStringElement(dst, "names", r.names)
@@ -104,6 +106,9 @@ func parseRecord(doc bson.Document) (*record, error) {
 		used:       f.whole("used"),
 		generation: f.whole("generation"),
 		names:      f.text("names"),
+	}
+	if f.has("indexing") { // older records lack it
+		r.indexing = f.boolean("indexing")
 	}
 	uuid, _ := bson.Get(doc, "uuid")
 	if _, data, ok := uuid.BinaryOK(); ok {

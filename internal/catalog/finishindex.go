@@ -1,0 +1,135 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"oxbow/internal/bson"
+	"oxbow/internal/mongoerr"
+	"oxbow/internal/route"
+)
+
+// markIndexed stores that every partition has the indexes of the list. The caller holds the collection's indexing.
+func (c *Catalog) markIndexed(ctx context.Context, g *gate, ns string) error {
+	if err := g.changes.acquire(ctx); err != nil {
+		return err
+	}
+	defer g.changes.release()
+	col := c.Snapshot().Collection(ns)
+	r := *col.record
+	r.indexing = false
+	if err := c.store.putRecord(ctx, &r); err != nil {
+		return err
+	}
+	c.publish(ns, &r, col.All)
+	return nil
+}
+
+func allDone(targets []Target) bool {
+	return !slices.ContainsFunc(targets, func(t Target) bool { return t.Err != nil })
+}
+
+// finishIndexes makes the partitions of a collection follow its list of indexes, after an index command that was cut short. A unique index whose
+// keys turn out to be there twice is taken back everywhere: the command that wanted it was never answered, or told so.
+func (c *Catalog) finishIndexes(ctx context.Context, ns string) error {
+	g, err := c.gate(ns)
+	if err != nil {
+		return err
+	}
+	if !g.indexing.tryAcquire() {
+		return nil // a command is at work
+	}
+	defer g.indexing.release()
+	if !c.Snapshot().Collection(ns).record.indexing {
+		return nil
+	}
+	c.log.Info("finishing an index command that was cut short", "collection", ns)
+	var duplicates []string
+	targets, err := c.onPartitions(ctx, g, ns, func(d deployment, p route.Partition) error {
+		refused, err := d.alignIndexes(ctx, p, c.Snapshot().Collection(ns).Indexes)
+		duplicates = append(duplicates, refused...)
+		return err
+	})
+	if err == nil && len(duplicates) > 0 {
+		c.log.Warn("unique indexes are taken back: keys are there twice", "collection", ns, "indexes", duplicates)
+		targets, err = c.unlistIndexes(ctx, g, ns, duplicates)
+	}
+	for _, t := range targets {
+		err = errors.Join(err, t.Err)
+	}
+	if err != nil {
+		return fmt.Errorf("finish the indexes of %s: %w", ns, err)
+	}
+	return c.markIndexed(ctx, g, ns)
+}
+
+// alignIndexes makes a partition have the indexes of a list and no others. duplicates are those that were refused since a key is there twice.
+func (d deployment) alignIndexes(ctx context.Context, p route.Partition, list []bson.Document) (duplicates []string, err error) {
+	there, err := d.indexes(ctx, p.Database, p.Collection)
+	if err != nil {
+		return nil, err
+	}
+	var lacking []bson.Document
+	for _, spec := range list {
+		same := func(other bson.Document) bool {
+			return nameOf(other) == nameOf(spec) && slices.Equal(keyOf(other), keyOf(spec)) && sameSpec(other, spec)
+		}
+		if i := slices.IndexFunc(there, same); i >= 0 {
+			there = slices.Delete(there, i, i+1)
+		} else {
+			lacking = append(lacking, spec)
+		}
+	}
+	for _, spec := range there {
+		if isIDKey(keyOf(spec)) {
+			continue
+		}
+		if err := d.dropIndex(ctx, p.Database, p.Collection, nameOf(spec)); err != nil {
+			return nil, err
+		}
+	}
+	for _, spec := range lacking {
+		err := d.createIndexes(ctx, p.Database, p.Collection, []bson.Document{spec})
+		if mongoerr.Is(err, mongoerr.DuplicateKey) {
+			duplicates = append(duplicates, nameOf(spec))
+		} else if err != nil {
+			return duplicates, err
+		}
+	}
+	return duplicates, nil
+}
+
+// indexes lists the indexes of a physical collection.
+func (d deployment) indexes(ctx context.Context, database, collection string) ([]bson.Document, error) {
+	specs, err := d.read(ctx, database, func(dst []byte) []byte {
+		return bsoncore.AppendStringElement(dst, "listIndexes", collection)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the indexes of %s.%s: %w", database, collection, err)
+	}
+	return specs, nil
+}
+
+// dropTrials drops what tryIndexes left when the process ended within it. On a deployment that other gateways may use as well a trial
+// can be theirs, and stays.
+func (c *Catalog) dropTrials(ctx context.Context) error {
+	var errs []error
+	for _, d := range c.backends {
+		if !d.run.Abilities().Embedded {
+			continue
+		}
+		names, err := d.collections(ctx, Database)
+		errs = append(errs, err)
+		for _, name := range names {
+			if strings.HasPrefix(name, trialPrefix) {
+				errs = append(errs, d.drop(ctx, Database, name))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
