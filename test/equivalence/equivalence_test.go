@@ -18,7 +18,7 @@ import (
 
 // TestEquivalence runs random commands on all layouts and compares every reply with that of the plain collection.
 func TestEquivalence(t *testing.T) {
-	s := &system{inprocess.Open(t, configuration())}
+	s := &system{inprocess.Open(t, configuration(inprocess.Serve(t)))}
 	outcomes := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		for _, l := range layouts {

@@ -1,6 +1,7 @@
 package equivalence
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 type layout struct {
 	name       string
 	time, hash bool
+	as         string // database: a database a partition
 	over       string
 }
 
@@ -26,17 +28,20 @@ var layouts = []layout{
 	{name: "bytime_two", time: true, over: "[a, b]"},
 	{name: "byhash_two", hash: true, over: "[a, b]"},
 	{name: "byboth_two", time: true, hash: true, over: "[a, b]"},
+	{name: "bydatabase", time: true, as: "database"},
+	{name: "byhash_remote", hash: true, over: "[a, r]"},
+	{name: "byboth_remote", time: true, hash: true, over: "[r, b]"},
 }
 
-// configuration is the YAML of all layouts.
-func configuration() string {
+// configuration is the YAML of all layouts, over two embedded backends and one by its connection string.
+func configuration(remote string) string {
 	var b strings.Builder
-	b.WriteString("backends: {a: {embedded: a}, b: {embedded: b}}\ndatabases: {\"*\": a}\ncollections:\n")
+	fmt.Fprintf(&b, "backends: {a: {embedded: a}, b: {embedded: b}, r: {uri: %q}}\ndatabases: {\"*\": a}\ncollections:\n", remote)
 	for _, l := range layouts[1:] {
 		for _, collection := range []string{"c", "d"} {
 			fmt.Fprintf(&b, "  %s.%s:\n", l.name, collection)
 			if l.time {
-				b.WriteString("    time: {field: t, every: day}\n")
+				fmt.Fprintf(&b, "    time: {field: t, every: day, as: %s}\n", cmp.Or(l.as, "collection"))
 			}
 			if l.hash {
 				b.WriteString("    hash: {field: h, count: 3}\n")

@@ -1,5 +1,5 @@
-// Package inprocess is a gateway without its sockets: the command table over embedded backends that live in memory. Tests that send very many
-// commands use it, since it is much faster than a driver over a socket.
+// Package inprocess is a gateway without its sockets: the command table over its backends, of which the embedded ones live in memory. Tests that
+// send very many commands use it, since it is much faster than a driver over a socket.
 //
 // It is imported by tests only.
 package inprocess
@@ -15,6 +15,7 @@ import (
 
 	"oxbow/internal/backend"
 	"oxbow/internal/backend/embedded"
+	"oxbow/internal/backend/remote"
 	"oxbow/internal/bson"
 	"oxbow/internal/catalog"
 	"oxbow/internal/command"
@@ -34,8 +35,7 @@ type Gateway struct {
 
 var _ backend.Backend = (*Gateway)(nil)
 
-// Open opens a gateway for the text of a configuration, whose backends are all embedded; their folders are names in memory. It is closed with the
-// test.
+// Open opens a gateway for the text of a configuration; the folders of embedded backends are names in memory. It is closed with the test.
 func Open(t testing.TB, text string) *Gateway {
 	t.Helper()
 	cfg, err := config.Parse("configuration", []byte(text))
@@ -44,7 +44,7 @@ func Open(t testing.TB, text string) *Gateway {
 	}
 	backends := map[string]backend.Backend{}
 	for _, b := range cfg.Backends {
-		backends[b.Name] = openBackend(t, b.Embedded.Dir)
+		backends[b.Name] = openBackend(t, b)
 	}
 	log := slog.New(slog.DiscardHandler)
 	c, err := catalog.Open(t.Context(), catalog.Options{Config: cfg, Backends: backends, Log: log, Now: time.Now})
@@ -67,10 +67,17 @@ func Open(t testing.TB, text string) *Gateway {
 	return g
 }
 
-// openBackend opens an embedded backend in memory.
-func openBackend(t testing.TB, dir string) backend.Backend {
+// openBackend opens a backend, an embedded one in memory.
+func openBackend(t testing.TB, c config.Backend) backend.Backend {
 	t.Helper()
-	b, err := embedded.Open(embedded.Options{Store: embedded.Store{Dir: dir, FS: vfs.NewMem(), CacheBytes: 8 << 20, MemTableBytes: 4 << 20}})
+	var b backend.Backend
+	var err error
+	if c.Embedded != nil {
+		store := embedded.Store{Dir: c.Embedded.Dir, FS: vfs.NewMem(), CacheBytes: 8 << 20, MemTableBytes: 4 << 20}
+		b, err = embedded.Open(embedded.Options{Store: store})
+	} else {
+		b, err = remote.Open(c.URI)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
