@@ -39,6 +39,14 @@ func TestArraysInPlans(t *testing.T) {
 			`{"key": {"a": 1}, "name": "i"}`, `{"a": []}`, "",
 			[]string{`{"_id": 1, "a": []}`, `{"_id": 2, "a": [[]]}`, `{"_id": 3, "a": [1]}`, `{"_id": 4}`}, "[1 2]",
 		},
+		"an element that is a document, whatever is in it": {
+			`{"key": {"a": 1}, "name": "i"}`, `{"a": {"$elemMatch": {}}}`, "",
+			[]string{`{"_id": 1, "a": 1}`, `{"_id": 2, "a": [1, {"b": 1}]}`, `{"_id": 3}`, `{"_id": 4, "a": [1]}`, `{"_id": 5, "a": {"b": 1}}`}, "[2]",
+		},
+		"an element of an element": {
+			`{"key": {"a.b": 1}, "name": "i"}`, `{"a": {"$elemMatch": {"b": {"$elemMatch": {}}}}}`, "",
+			[]string{`{"_id": 1, "a": [{"b": 1}]}`, `{"_id": 2, "a": [{"b": [{}]}]}`, `{"_id": 3, "a": [{"b": [1]}]}`}, "[2]",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table := tableOf(t, memoryDB(t, nil), []string{c.index}, c.docs)

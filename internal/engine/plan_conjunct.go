@@ -57,7 +57,11 @@ func (f *flattener) add(c conjunct) {
 			at := join(c.prefix, n.Path.String())
 			f.elements++
 			inner := append(slices.Clone(c.scopes), scope{f.elements, parts(at)})
+			before := len(f.out)
 			f.add(conjunct{n.Of, at, inner})
+			if len(f.out) == before { // no condition on the element still asks for one
+				break
+			}
 			return
 		}
 	}
