@@ -106,7 +106,9 @@ const (
 	SortKeyInvalid                Code = 15974
 	SortDirectionInvalid          Code = 15975
 	FieldPathEmptyPart            Code = 15998
+	DuplicateFieldName            Code = 16406
 	FieldPathDollar               Code = 16410
+	FieldPathNul                  Code = 16411
 	AmbiguousIndexField           Code = 16746
 	ExpressionFieldPathInvalid    Code = 16872
 	DistinctTooBig                Code = 17217

@@ -115,7 +115,7 @@ func (c *compiler) object(doc []byte) (node, error) {
 		}
 		for _, have := range n.names {
 			if have == name {
-				return nil, mongoerr.New(16406, "duplicate field name specified in object literal: %s", show(bson.Value{Type: bson.TypeDocument, Data: doc}))
+				return nil, mongoerr.New(mongoerr.DuplicateFieldName, "duplicate field name specified in object literal: %s", show(bson.Value{Type: bson.TypeDocument, Data: doc}))
 			}
 		}
 		of, err := c.compile(it.Value())
@@ -132,11 +132,11 @@ func (c *compiler) object(doc []byte) (node, error) {
 func checkFieldName(name string) error {
 	switch {
 	case name == "":
-		return mongoerr.New(15998, "FieldPath field names may not be empty strings.")
+		return mongoerr.New(mongoerr.FieldPathEmptyPart, "FieldPath field names may not be empty strings.")
 	case name[0] == '$':
-		return mongoerr.New(16410, "FieldPath field names may not start with '$'. Consider using $getField or $setField.")
+		return mongoerr.New(mongoerr.FieldPathDollar, "FieldPath field names may not start with '$'. Consider using $getField or $setField.")
 	case strings.IndexByte(name, 0) >= 0:
-		return mongoerr.New(16411, "FieldPath field names may not contain '\\0'.")
+		return mongoerr.New(mongoerr.FieldPathNul, "FieldPath field names may not contain '\\0'.")
 	case strings.Contains(name, "."):
 		return mongoerr.New(16412, "FieldPath field names may not contain '.'. Consider using $getField or $setField.")
 	}
@@ -146,10 +146,10 @@ func checkFieldName(name string) error {
 // splitFieldPath splits a dotted path and checks its parts.
 func splitFieldPath(path string) ([]string, error) {
 	if path == "" {
-		return nil, mongoerr.New(40352, "FieldPath cannot be constructed with empty string")
+		return nil, mongoerr.New(mongoerr.FieldPathEmpty, "FieldPath cannot be constructed with empty string")
 	}
 	if strings.HasSuffix(path, ".") {
-		return nil, mongoerr.New(40353, "FieldPath must not end with a '.'.")
+		return nil, mongoerr.New(mongoerr.FieldPathTrailingDot, "FieldPath must not end with a '.'.")
 	}
 	parts := strings.Split(path, ".")
 	if len(parts) > bson.MaxDepth {

@@ -210,7 +210,7 @@ func (c *compiler) fieldName(operator string, args map[string]bson.Value, missin
 	}
 	name := textOf(k.value)
 	if strings.IndexByte(name, 0) >= 0 {
-		return "", mongoerr.New(16411, "FieldPath field names may not contain '\\0'.")
+		return "", mongoerr.New(mongoerr.FieldPathNul, "FieldPath field names may not contain '\\0'.")
 	}
 	return name, nil
 }

@@ -46,7 +46,7 @@ func parseGroup(arg bson.Value, opts *PipelineOptions) (stage, error) {
 		}
 		for _, have := range g.fields {
 			if have.name == name {
-				return nil, mongoerr.New(16406, "duplicate field name specified in object literal: %s", show(arg))
+				return nil, mongoerr.New(mongoerr.DuplicateFieldName, "duplicate field name specified in object literal: %s", show(arg))
 			}
 		}
 		g.fields = append(g.fields, f)

@@ -37,7 +37,7 @@ func (b *Backend) distinct(op operation, req *backend.Request) (bson.Document, e
 			dst = append(dst, v.Data...)
 			n++
 			if len(dst) > maxBatchBytes {
-				return mongoerr.New(17217, "distinct too big, 16mb cap")
+				return mongoerr.New(mongoerr.DistinctTooBig, "distinct too big, 16mb cap")
 			}
 			return nil
 		})

@@ -79,7 +79,7 @@ func compileFind(f *statement.Find) (engine.Query, *query.Projection, error) {
 		return q, nil, err
 	}
 	if (f.Min != nil || f.Max != nil) && f.Hint.Type == 0 {
-		return q, nil, mongoerr.New(51173, "When using min()/max() a hint of which index to use must be provided")
+		return q, nil, mongoerr.New(mongoerr.MinMaxNeedsHint, "When using min()/max() a hint of which index to use must be provided")
 	}
 	q.Min, q.Max, q.Skip, q.Limit = f.Min, f.Max, f.Skip, f.Limit
 	projection, err := compileProjection(f.Projection, q.Filter, env)
