@@ -48,10 +48,10 @@ func (p Path) Index(i int) int { return p.index[i] }
 // Walk calls visit for each value that the path reaches in doc, as MongoDB's queries see it: where the path meets an array it
 // goes through the elements that are documents, and where its next part is a number also into the element of that index, which
 // it then takes as it is. An array at the end of the path is visited once, whole, with expanded false; when expand is set, also
-// each of its elements, with expanded true, before it. Where a branch ends early visit is called with ok false, once per branch: the
-// field is missing there (inside an array only for document elements). Elements of arrays that are no documents are passed over.
-// index is the position in the outermost array that the path went through without naming the position, or -1. Walk stops when visit returns false, and
-// returns false then. It does not allocate. The zero Path reaches doc itself.
+// each of its elements, with expanded true, before it. Where a branch ends early visit is called with ok false, once per
+// branch: the field is missing there (inside an array only for document elements). Elements of arrays that are no documents are
+// passed over. index is the position in the outermost array that the path went through without naming the position, or -1. Walk
+// stops when visit returns false, and returns false then. It does not allocate. The zero Path reaches doc itself.
 func (p Path) Walk(doc []byte, expand bool, visit func(v Value, ok, expanded bool, index int) bool) bool {
 	if len(p.parts) == 0 {
 		return visit(Value{Type: TypeDocument, Data: doc}, true, false, -1)

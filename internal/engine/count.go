@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// Count counts the documents of a query, skip and limit applied; without a filter from the counter, and from index keys alone where they decide the filter.
+// Count counts the documents of a query, skip and limit applied; without a filter from the counter, and from index keys alone
+// where they decide the filter.
 func (t *Table) Count(ctx context.Context, q Query) (int64, error) {
 	if err := interrupted(ctx); err != nil {
 		return 0, err

@@ -12,8 +12,8 @@ import (
 )
 
 // Cursor is a stream of whole documents on a snapshot: writes after its opening don't show, until the snapshot is older than
-// Options.SnapshotAge and the cursor idle; then it goes on from its last key on a new one and gives no document twice. A cursor is used by one goroutine
-// at a time.
+// Options.SnapshotAge and the cursor idle; then it goes on from its last key on a new one and gives no document twice. A cursor
+// is used by one goroutine at a time.
 type Cursor struct {
 	t       *Table
 	pinned  bool

@@ -14,8 +14,8 @@ func (x *execution) old(age time.Duration) bool {
 	return x.snapshot != nil && time.Since(x.opened) > age
 }
 
-// pause lets the snapshot go. What has come up by then is remembered where a later change could make it come up again: an index gives a document a new place
-// when its key changes; the order of _id never does.
+// pause lets the snapshot go. What has come up by then is remembered where a later change could make it come up again: an index
+// gives a document a new place when its key changes; the order of _id never does.
 func (x *execution) pause() error {
 	if x.seen == nil && len(x.plan.scans) == 1 && x.plan.scans[0].index != nil {
 		seen, err := x.passed()

@@ -7,8 +7,8 @@ import (
 	"oxbow/internal/bson"
 )
 
-// Distinct calls yield for each distinct value at path among the query's documents, array elements one by one, in the order of bson.Compare where an index gives
-// them and first seen otherwise. Skip, limit and sort of the query are not used.
+// Distinct calls yield for each distinct value at path among the query's documents, array elements one by one, in the order of
+// bson.Compare where an index gives them and first seen otherwise. Skip, limit and sort of the query are not used.
 //
 // An index that begins with the path and decides the filter is read a value at a time, its other keys skipped.
 func (t *Table) Distinct(ctx context.Context, path bson.Path, q Query, yield func(bson.Value) error) error {
@@ -68,8 +68,8 @@ func (d *distinct) skips() bool {
 	return p.filter == nil && len(p.scans) == 1 && p.scans[0].gives(d.path.String())
 }
 
-// gives reports whether the first fields of the scan's keys are the values at path of what the scan finds. Keys of arrays are not, since bounds leave out
-// elements, and a path that names elements by index goes by the documents.
+// gives reports whether the first fields of the scan's keys are the values at path of what the scan finds. Keys of arrays are
+// not, since bounds leave out elements, and a path that names elements by index goes by the documents.
 func (s *scan) gives(path string) bool {
 	return s.keys[0].Path.String() == path && !s.whole() && !s.multikey && !s.backward && !numbered(path) &&
 		len(s.checks) == 0 && (len(s.ranges) == 1 || len(s.keys) == 1)

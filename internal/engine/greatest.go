@@ -9,8 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// greatest is an upper bound of a table's document keys, so that documents with ascending _ids are known to be new without a look at the disk. It may lie
-// above every document, never below one.
+// greatest is an upper bound of a table's document keys, so that documents with ascending _ids are known to be new without a
+// look at the disk. It may lie above every document, never below one.
 type greatest struct {
 	mu    sync.Mutex
 	known bool

@@ -336,7 +336,8 @@ func (w *writer) findExisting() error {
 	return nil
 }
 
-// seekLimit is after how many seeks that were worth no more than one key each the ordered search gives way to single look-ups, which bloom filters answer.
+// seekLimit is after how many seeks that were worth no more than one key each the ordered search gives way to single look-ups,
+// which bloom filters answer.
 const seekLimit = 4
 
 // findIn marks those of the numbered items, in key order, that are in t. Keys above everything the table ever held are new; where existing keys are

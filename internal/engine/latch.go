@@ -40,7 +40,8 @@ func (l *latches) init() {
 	}
 }
 
-// acquire takes the latches, which it sorts and rids of repeats, and returns them for release. None of them may be held by the caller, nor may a greater one.
+// acquire takes the latches, which it sorts and rids of repeats, and returns them for release. None of them may be held by the
+// caller, nor may a greater one.
 func (l *latches) acquire(all []latch) []latch {
 	slices.Sort(all)
 	all = slices.Compact(all)

@@ -112,8 +112,8 @@ func (q *Query) onlyID() (bson.Value, bool) {
 	return bson.Value{}, false
 }
 
-// changeFirst changes the first document of a query. It reports whether to look again: every document the cursor gave was changed or taken away by others
-// between its being found and its being latched.
+// changeFirst changes the first document of a query. It reports whether to look again: every document the cursor gave was
+// changed or taken away by others between its being found and its being latched.
 func (w *writer) changeFirst(t *Table, c *change, tries int) (again bool, err error) {
 	q := c.query
 	if q.Sort != nil {
@@ -190,9 +190,9 @@ func (w *writer) readGroup(t *Table, cursor *Cursor, size int) (end bool, err er
 	return false, nil
 }
 
-// changeGroup changes the documents with the given keys, in ascending order, as far as they still match, in one batch, and returns how many it
-// went through. Where one gets a new unique key it stops before it: the latch of such a key may only be taken after that of the only _id, or writers could wait
-// for each other in a circle.
+// changeGroup changes the documents with the given keys, in ascending order, as far as they still match, in one batch, and
+// returns how many it went through. Where one gets a new unique key it stops before it: the latch of such a key may only be
+// taken after that of the only _id, or writers could wait for each other in a circle.
 func (w *writer) changeGroup(t *Table, c *change, keys [][]byte) (done int, err error) {
 	v, err := t.enter()
 	if err != nil {

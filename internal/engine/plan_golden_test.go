@@ -15,8 +15,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the plans of testdata/plans anew")
 
-// TestPlans runs the files of testdata/plans. Lines that begin with "index" or "insert" fill the table; "find" asks for a plan, which stands below it, indented.
-// What follows the filter are the query's options: sort, hint, min, max, skip, limit.
+// TestPlans runs the files of testdata/plans. Lines that begin with "index" or "insert" fill the table; "find" asks for a plan,
+// which stands below it, indented. What follows the filter are the query's options: sort, hint, min, max, skip, limit.
 func TestPlans(t *testing.T) {
 	files, err := filepath.Glob("testdata/plans/*.txt")
 	if err != nil || len(files) == 0 {

@@ -149,7 +149,8 @@ func sortKeys(s *query.Sort, docs []bson.Document) ([][]byte, bool) {
 	return keys, true
 }
 
-// compare runs q and holds it against the matching documents and their sort keys in order. A sparse or partial index may be hinted to the effect that documents are missing.
+// compare runs q and holds it against the matching documents and their sort keys in order. A sparse or partial index may be
+// hinted to the effect that documents are missing.
 func (w *world) compare(r *rapid.T, q Query, want []bson.Document, keys [][]byte, how string, complete bool) {
 	got := all(w.t, w.table, q)
 	fail := func(format string, args ...any) {

@@ -45,8 +45,8 @@ type Table struct {
 	bytes     atomic.Int64
 }
 
-// CreateTable makes a table; NamespaceExists if there is one with other options, InvalidNamespace for a bad name. options are those of the create command that are
-// kept for listCollections. It returns once the table is on disk.
+// CreateTable makes a table; NamespaceExists if there is one with other options, InvalidNamespace for a bad name. options are
+// those of the create command that are kept for listCollections. It returns once the table is on disk.
 func (db *DB) CreateTable(name Name, options bson.Document) (*Table, error) {
 	if err := db.begin(); err != nil {
 		return nil, err

@@ -75,8 +75,9 @@ type Result struct {
 }
 
 // Write runs statements in order and returns one Result each. What one statement does to one document is atomic with its index
-// entries, counters and retry record; consecutive inserts share one batch. An error in place of results means that nothing was acknowledged: a closed
-// store, a full disk (OutOfDiskSpace), a cancelled ctx before anything ran, TransactionTooOld; cancelled in between, finished statements keep their results and the rest carry Interrupted.
+// entries, counters and retry record; consecutive inserts share one batch. An error in place of results means that nothing was
+// acknowledged: a closed store, a full disk (OutOfDiskSpace), a cancelled ctx before anything ran, TransactionTooOld; cancelled
+// in between, finished statements keep their results and the rest carry Interrupted.
 //
 // Inserts take documents as they are: _id must be present (the caller adds one) and be neither array, regex nor undefined.
 func (db *DB) Write(ctx context.Context, writes []Write, o WriteOptions) ([]Result, error) {

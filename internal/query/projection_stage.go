@@ -18,8 +18,9 @@ func parseStageProjection(spec bson.Document, env Env) (*Projection, error) {
 	return projection, invalidStage("$project", err)
 }
 
-// parseAddFields compiles the specification of $addFields or $set (stage is the name for errors): computed values at dotted paths, everything else kept.
-// A path that meets an array is set in each element; what is no document on the way is replaced by one.
+// parseAddFields compiles the specification of $addFields or $set (stage is the name for errors): computed values at dotted
+// paths, everything else kept. A path that meets an array is set in each element; what is no document on the way is replaced by
+// one.
 func parseAddFields(stage string, spec bson.Document, env Env) (*Projection, error) {
 	root := &projectionNode{}
 	if countElements(spec) == 0 {

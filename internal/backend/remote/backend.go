@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/address"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/mnet"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 )
 
@@ -71,6 +72,9 @@ func (b *Backend) Run(ctx context.Context, req *backend.Request) (bson.Document,
 	defer conn.Close()
 	reply, err := roundTrip(ctx, conn, req)
 	if err != nil {
+		if errors.Is(err, errMalformed) {
+			discard(conn)
+		}
 		b.report(server, err, conn)
 		return nil, fmt.Errorf("run %s on %s: %w", name, conn.Address(), err)
 	}
@@ -79,6 +83,14 @@ func (b *Backend) Run(ctx context.Context, req *backend.Request) (bson.Document,
 	}
 	b.noteCursor(name, arg, reply, conn.Address())
 	return reply, nil
+}
+
+// discard closes a connection whose bytes can't be trusted any more: the pool would hand it to the next command, which would read
+// what is left of the reply to this one.
+func discard(conn *mnet.Connection) {
+	if c, ok := conn.ReadWriteCloser.(driver.Expirable); ok {
+		_ = c.Expire() // the connection is given up, however it ends
+	}
 }
 
 // selectServer waits for a server, for the URI's serverSelectionTimeoutMS at most.
