@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -77,6 +79,9 @@ func (o *benchOptions) check() error {
 		if n < 1 {
 			return fmt.Errorf("--%s must be at least 1", name)
 		}
+	}
+	if f := o.TimeField; f == "" || strings.ContainsAny(f, ".$") || slices.Contains([]string{"_id", "dev", "level", "state", "text"}, f) {
+		return fmt.Errorf("--time-field %q: a field of its own at the top of a document", f)
 	}
 	if o.Duration < 0 {
 		return errors.New("--duration must not be negative")

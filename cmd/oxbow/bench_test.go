@@ -107,6 +107,8 @@ func TestBenchErrors(t *testing.T) {
 		{[]string{"--inserts", "-1"}, "--inserts"},
 		{[]string{"--duration", "-1s"}, "--duration"},
 		{[]string{"--ns", "fla"}, "namespace"},
+		{[]string{"--time-field", "at.time"}, "at.time"},
+		{[]string{"--time-field", "dev"}, "dev"},
 	} {
 		_, _, err := oxbowCommand(t, nil, append([]string{"bench", "log"}, test.args...)...)
 		wantError(t, err, test.want)
