@@ -62,7 +62,7 @@ func benchLogCommand() *cobra.Command {
 	f.IntVar(&o.Size, "size", 200, "bytes of a document")
 	f.StringVar(&o.TimeField, "time-field", "time", "name of the field with the time, as in the collection's layout")
 	f.IntVar(&o.Devices, "devices", 10_000, "different values of dev")
-	f.IntVar(&o.Recent, "recent", 200_000, "updates concern one of so many documents inserted last")
+	f.DurationVar(&o.Recent, "recent", 30*time.Second, "updates concern documents inserted in that time before; keep it below the layout's keep")
 	f.BoolVar(&o.json, "json", false, "print the result as JSON")
 	return c
 }
@@ -74,7 +74,7 @@ func (o *benchOptions) check() error {
 		}
 	}
 	for name, n := range map[string]int{
-		"batch": o.Batch, "update-batch": o.UpdateBatch, "workers": o.Workers, "size": o.Size, "devices": o.Devices, "recent": o.Recent,
+		"batch": o.Batch, "update-batch": o.UpdateBatch, "workers": o.Workers, "size": o.Size, "devices": o.Devices,
 	} {
 		if n < 1 {
 			return fmt.Errorf("--%s must be at least 1", name)
@@ -83,8 +83,8 @@ func (o *benchOptions) check() error {
 	if f := o.TimeField; f == "" || strings.ContainsAny(f, ".$") || slices.Contains([]string{"_id", "dev", "level", "state", "text"}, f) {
 		return fmt.Errorf("--time-field %q: a field of its own at the top of a document", f)
 	}
-	if o.Duration < 0 {
-		return errors.New("--duration must not be negative")
+	if o.Duration < 0 || o.Recent <= 0 {
+		return errors.New("--duration must not be negative, and --recent above 0")
 	}
 	return nil
 }

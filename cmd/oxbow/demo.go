@@ -33,6 +33,9 @@ const demoKeep = time.Minute
 // the minute before the start, which is dropped at the next full minute.
 const demoLate = 50 * time.Second
 
+// demoRecent is how far back updates of the demonstration reach: with demoLate less than demoKeep, so that they find their documents.
+const demoRecent = 5 * time.Second
+
 func demoCommand() *cobra.Command {
 	var o demoOptions
 	c := &cobra.Command{
@@ -105,7 +108,7 @@ func startDemo(ctx context.Context, o demoOptions, dir string) (*demo, error) {
 	database := d.client.Database("demo")
 	d.partitions = &partitions{d.client, database, "log"}
 	d.bench, err = bench.Start(ctx, database.Collection("log"), bench.Options{
-		Inserts: o.inserts * 60, Updates: o.updates * 60, Duration: o.length, Batch: 50, UpdateBatch: 25, Workers: 2, Late: demoLate,
+		Inserts: o.inserts * 60, Updates: o.updates * 60, Duration: o.length, Batch: 50, UpdateBatch: 25, Workers: 2, Late: demoLate, Recent: demoRecent,
 	})
 	if err != nil {
 		return nil, errors.Join(err, d.close())

@@ -41,7 +41,7 @@ type Totals struct {
 // Start makes the indexes on time and dev, inserts one batch, and then begins with the load, until the duration is over or ctx ends.
 func Start(ctx context.Context, collection *mongo.Collection, o Options) (*Bench, error) {
 	o = o.withDefaults()
-	b := &Bench{options: o, collection: collection, recent: newRecent(o.Recent), done: make(chan struct{})}
+	b := &Bench{options: o, collection: collection, recent: newRecent(o.recent()), done: make(chan struct{})}
 	var err error
 	if b.server, err = describe(ctx, collection.Database().Client()); err != nil {
 		return nil, err

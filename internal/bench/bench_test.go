@@ -81,6 +81,17 @@ func TestRecent(t *testing.T) {
 	})
 }
 
+func TestRecentFollowsTheRate(t *testing.T) {
+	for _, test := range []struct {
+		of   Options
+		want int
+	}{{Options{Inserts: 400_000}, 200_000}, {Options{Inserts: 600, Recent: time.Minute}, 600}, {Options{Inserts: 60, Batch: 50}, 50}, {Options{}, 250}} {
+		if got := test.of.withDefaults().recent(); got != test.want {
+			t.Errorf("%+v: %d documents, want %d", test.of, got, test.want)
+		}
+	}
+}
+
 // TestPacerForgetsNothing lets one call stall and checks that the calls after it are still meant to begin when they were.
 func TestPacerForgetsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -13,7 +13,7 @@ type Options struct {
 	Size        int           // bytes of a document, at least that of its fields without text; 0: 200
 	TimeField   string        // 0: time
 	Devices     int           // different values of dev; 0: 10,000
-	Recent      int           // an update concerns one of so many documents inserted last; 0: 200,000
+	Recent      time.Duration // an update concerns one of the documents inserted in that time before; 0: 30 s
 	// Late lets a tenth of the documents carry a time up to this long ago, as devices do that send later; 0: none.
 	Late time.Duration
 }
@@ -29,11 +29,18 @@ func (o Options) withDefaults() Options {
 	or(&o.Workers, 4)
 	or(&o.Size, 200)
 	or(&o.Devices, 10_000)
-	or(&o.Recent, 200_000)
+	if o.Recent <= 0 {
+		o.Recent = 30 * time.Second
+	}
 	if o.TimeField == "" {
 		o.TimeField = "time"
 	}
 	return o
+}
+
+// recent is how many documents are inserted in the time that updates reach back to, at the rate asked for.
+func (o Options) recent() int {
+	return max(o.Batch, int(float64(o.Inserts)*o.Recent.Minutes()))
 }
 
 // Kind is what a call does.
