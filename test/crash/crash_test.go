@@ -42,6 +42,9 @@ func TestKill(t *testing.T) {
 	r := newRig(t, rng)
 	for n := range *rounds {
 		before := r.total()
+		if n > 0 && n%20 == 0 {
+			t.Logf("%d rounds done, %d writes acknowledged", n, before)
+		}
 		time.Sleep(between(rng, 20*time.Millisecond, 600*time.Millisecond)) // where in the work the kill falls, no matter where
 		r.kill(t)
 		r.start(t)

@@ -169,6 +169,10 @@ func (w *writer) upsert(t *testing.T) {
 }
 
 func (w *writer) bulk(t *testing.T) {
+	if w.kept { // what it inserts could go before it is deleted
+		w.insertMany(t)
+		return
+	}
 	a, b, c := w.fresh(), w.fresh(), w.fresh()
 	token := w.token("bulk")
 	models := []mongo.WriteModel{
