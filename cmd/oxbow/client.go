@@ -20,13 +20,24 @@ func connect(ctx context.Context, uri string) (*mongo.Client, error) {
 	o.SetServerMonitoringMode(options.ServerMonitoringModePoll)
 	client, err := mongo.Connect(o)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", uri, err)
+		return nil, fmt.Errorf("connect to %s: %w", withoutPassword(uri), err)
 	}
 	if err := client.Ping(ctx, nil); err != nil {
 		client.Disconnect(ctx)
-		return nil, fmt.Errorf("reach %s: %w", uri, err)
+		return nil, fmt.Errorf("reach %s: %w", withoutPassword(uri), err)
 	}
 	return client, nil
+}
+
+// withoutPassword leaves the user and the password out of a connection string, for messages. It cuts at the last @, also where that is behind the
+// hosts: a password whose special characters were not escaped must not be shown either.
+func withoutPassword(uri string) string {
+	scheme, rest, ok := strings.Cut(uri, "://")
+	at := strings.LastIndexByte(rest, '@')
+	if !ok || at < 0 {
+		return uri
+	}
+	return scheme + "://" + rest[at+1:]
 }
 
 // namespace splits "db.collection".

@@ -45,11 +45,11 @@ func serveCommand() *cobra.Command {
 
 // serve runs a gateway until ctx ends, then stops it.
 func serve(ctx context.Context, o serveOptions, stderr io.Writer) error {
-	g, err := oxbow.Open(ctx, oxbow.Options{File: o.file, Listen: o.listen, Log: slog.NewTextHandler(stderr, nil)})
+	log := slog.New(slog.NewTextHandler(stderr, nil))
+	g, err := oxbow.Open(ctx, oxbow.Options{File: o.file, Listen: o.listen, Log: log.Handler()})
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(stderr, nil))
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
