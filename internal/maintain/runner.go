@@ -74,15 +74,15 @@ func New(opts Options) *Runner {
 	return r
 }
 
-// Run makes passes until ctx ends, the first at once, and returns nil.
-func (r *Runner) Run(ctx context.Context) error {
+// Run makes passes until ctx ends, the first at once.
+func (r *Runner) Run(ctx context.Context) {
 	tick := time.NewTicker(r.opts.Every)
 	defer tick.Stop()
 	for {
 		r.Pass(ctx)
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-tick.C:
 		}
 	}
@@ -263,7 +263,11 @@ func (p *pass) note(e Event) {
 	if e.Err != nil || e.Action == Stopped || e.Action == Failed {
 		level = slog.LevelWarn
 	}
-	p.opts.Log.Log(context.Background(), level, "partition "+string(e.Action), "collection", e.Collection, "partition", e.Partition, "reason", e.Reason, "error", e.Err)
+	what := []any{"collection", e.Collection, "partition", e.Partition, "reason", e.Reason}
+	if e.Err != nil {
+		what = append(what, "error", e.Err)
+	}
+	p.opts.Log.Log(context.Background(), level, "partition "+string(e.Action), what...)
 	p.events = append(p.events, e)
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"math"
+
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"oxbow/internal/query"
@@ -24,7 +26,7 @@ func NewCount(c *statement.Count, src Source, env query.Env) (*Count, error) {
 	_, routed := src.route(filter)
 	dst := appendDocument(nil, "query", c.Query)
 	dst = appendValue(dst, "hint", c.Hint)
-	if c.Limit > 0 {
+	if c.Limit > 0 && c.Skip <= math.MaxInt64-c.Limit {
 		dst = bsoncore.AppendInt64Element(dst, "limit", c.Skip+c.Limit)
 	}
 	dst = appendReading(dst, &c.Generic)
