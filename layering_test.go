@@ -80,7 +80,7 @@ var may = map[string][]string{
 	"exec":                {"backend", "bson", "mongoerr", "plan", "query"},
 	"cursor":              {"bson", "mongoerr"},
 	"command":             {"backend", "bson", "catalog", "cursor", "exec", "mongoerr", "plan", "query", "route", "statement"},
-	"server":              {"backend", "bson", "command", "cursor", "mongoerr", "wire"},
+	"server":              {"backend", "bson", "command", "mongoerr", "wire"},
 	"engine":              {"bson", "mongoerr", "query"},
 	"backend/embedded":    {"backend", "bson", "engine", "mongoerr", "query", "statement"},
 	"backend/remote":      {"backend", "bson", "mongoerr", "wire"},

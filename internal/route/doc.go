@@ -6,5 +6,5 @@
 // Invariants: routing is sound (design §4): the partition a document was placed in is in the route of every filter that
 // matches it; unsure means all. Pure: no I/O, no goroutine, no clock.
 //
-// It imports bson, query and mongoerr. Catalog, plan, exec, config, retention and maintain may import it.
+// catalog, plan, command, config, retention and maintain import it; it imports bson, query and mongoerr.
 package route

@@ -230,9 +230,9 @@ const (
 	interruptGrace = 5 * time.Second
 )
 
-// Shutdown stops: it accepts nothing more, has new commands refused with ShutdownInProgress, and waits for the running ones. When ctx ends first, they are
-// interrupted, and after five more seconds left to themselves. Then it closes all connections, waits for them, and closes the cursors.
-// The error is ctx's, when commands had to be interrupted.
+// Shutdown stops: it accepts nothing more, has new commands refused with ShutdownInProgress, and waits for the running ones. When ctx ends first,
+// they are interrupted; that some still run five seconds later is logged. Then it closes all connections, waits until their goroutines have ended,
+// and closes the cursors. The error is ctx's, when commands had to be interrupted.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stopOnce.Do(func() {
 		s.mu.Lock()
