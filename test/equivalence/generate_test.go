@@ -71,14 +71,16 @@ func modification(t *rapid.T, id int) any {
 		})
 }
 
-// updateOne draws updates of one document each. Those of an unordered command are of different documents: they may run in any order.
+// updateOne draws updates of one document each. Those of an unordered command are of neighbours, of which no two can have one unique key: they
+// may run in any order.
 func updateOne(t *rapid.T) command {
 	ordered := rapid.Bool().Draw(t, "ordered")
+	first := anID(t)
 	var updates bson.A
 	for i := range rapid.IntRange(1, 3).Draw(t, "statements") {
 		id := anID(t)
 		if !ordered {
-			id = id/3*3 + i
+			id = first + i
 		}
 		u := pick(t, "kind of update",
 			func() bson.D { return d("q", byID(t, id), "u", modification(t, id)) },
