@@ -8,6 +8,7 @@ import (
 	"oxbow/internal/backend"
 	"oxbow/internal/backend/embedded"
 	"oxbow/internal/backend/remote"
+	"oxbow/internal/catalog"
 	"oxbow/internal/config"
 	"oxbow/internal/plan"
 	"oxbow/internal/route"
@@ -34,6 +35,7 @@ func openBackend(b config.Backend, log *slog.Logger) (backend.Backend, error) {
 		Store: embedded.Store{
 			Dir: b.Embedded.Dir, CacheBytes: b.Embedded.CacheBytes, MemTableBytes: b.Embedded.MemtableBytes,
 			SyncEachWrite: b.Embedded.SyncEvery, Log: log.With("backend", b.Name),
+			ReserveDatabase: catalog.Database, // a partition's state is stored before it is dropped
 		},
 	})
 }

@@ -187,7 +187,7 @@ func (t *Table) discard(gone []*index) error {
 	for _, ix := range dropping {
 		ix.flags.dropped.Store(true)
 	}
-	if err := t.change(indexes, t.db.commitDrop); err != nil {
+	if err := t.change(indexes, t.db.commitFromReserve); err != nil {
 		return err
 	}
 	t.db.ddl.Lock()
@@ -205,7 +205,7 @@ func (t *Table) discard(gone []*index) error {
 	if err != nil {
 		return fmt.Errorf("drop indexes of %s: %w", t.Name(), err)
 	}
-	if err := t.db.commitDrop(b); err != nil {
+	if err := t.db.commitFromReserve(b); err != nil {
 		return err
 	}
 	t.publish(newVersion(kept))

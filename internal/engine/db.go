@@ -25,6 +25,9 @@ type Options struct {
 	SnapshotAge   time.Duration // a cursor's snapshot older than this is let go and the cursor seeks again; 0: 60 s
 	RetryAge      time.Duration // the records of a session's retryable writes are kept for this long after its last one; 0: 30 min
 	Log           *slog.Logger
+	// ReserveDatabase is a database whose writes may, like drops, use the space that others leave free: that of records without which
+	// nothing may be dropped. "": none.
+	ReserveDatabase string
 
 	ballastBytes int64 // see ballast; 0: 16 MiB
 }

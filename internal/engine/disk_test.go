@@ -151,33 +151,53 @@ func TestDiskIsChecked(t *testing.T) {
 	mustInsert(t, db, doc("_id", 1))
 }
 
-// A disk on which nothing may be written any more can still be relieved by drops, as long as there is room for their own records.
+// A disk on which nothing may be written any more can still be relieved by drops and by the writes that belong to them, as long as there is
+// room for their own records.
 func TestDropOnFullDisk(t *testing.T) {
 	mem := vfs.NewMem()
-	db, err := Open(testOptions(mem))
+	o := testOptions(mem)
+	o.ReserveDatabase = "records"
+	db, err := Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
 	mustIndex(t, db, doc("key", doc("a", 1)), doc("key", doc("b", 1)))
 	mustInsert(t, db, doc("_id", 1, "a", 1))
+	records := Name{"records", "c"}
+	if _, err := db.CreateTable(records, nil); err != nil {
+		t.Fatal(err)
+	}
+	record := []Write{{Table: records, Insert: doc("_id", 1)}}
 	free := func(n uint64) {
 		mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: n, TotalBytes: 1 << 30})
 		db.health.check()
 	}
 	free(spareBytes - 1)
 	wantCode(t, db.DropTable(testTable), mongoerr.OutOfDiskSpace)
-	free(spareBytes)
-	_, err = db.Write(t.Context(), inserts(doc("_id", 2)), WriteOptions{})
+	_, err = db.Write(t.Context(), record, WriteOptions{})
 	wantCode(t, err, mongoerr.OutOfDiskSpace)
+	free(spareBytes)
+	for _, writes := range [][]Write{inserts(doc("_id", 2)), append(inserts(doc("_id", 2)), record...)} {
+		_, err = db.Write(t.Context(), writes, WriteOptions{})
+		wantCode(t, err, mongoerr.OutOfDiskSpace)
+	}
+	for _, writes := range [][]Write{record, {{Table: records, Delete: &DeleteStatement{Query: Query{Filter: mustFilter(t, doc("_id", 1))}}}}} {
+		if r := mustWrite(t, db, writes, WriteOptions{})[0]; r.Err != nil || r.Modified != 1 {
+			t.Fatalf("write a record: %+v", r)
+		}
+	}
 	if _, err := db.DropIndexes(testTable, []string{"a_1"}); err != nil {
 		t.Fatalf("drop an index: %v", err)
 	}
 	mustBeWhole(t, db, testTable, 1)
+	table, _ := db.Table(testTable)
 	if err := db.DropTable(testTable); err != nil {
 		t.Fatalf("drop a table: %v", err)
 	}
-	waitFor(t, db, func() bool { return keysUnder(t, db, []byte{kindData}, []byte{kindData + 1}) == 0 })
+	waitFor(t, db, func() bool {
+		return keysUnder(t, db, appendTablePrefix(nil, table.id), appendTablePrefix(nil, table.id+1)) == 0
+	})
 }
 
 // The comparer keeps Pebble's rules for keys of all kinds, whole and cut anywhere.

@@ -31,7 +31,7 @@ func (db *DB) DropTable(name Name) error {
 	if err := t.putDropping(b); err != nil {
 		return fmt.Errorf("drop %s: %w", name, err)
 	}
-	if err := db.commitDrop(b); err != nil {
+	if err := db.commitFromReserve(b); err != nil {
 		return err
 	}
 	// The space goes by a change of the manifest, which the log knows nothing of: the state must be on disk before it.
@@ -136,5 +136,5 @@ func (db *DB) remove(table uint32) error {
 	if err := b.Delete(appendRegistryKey(nil, table), nil); err != nil {
 		return fmt.Errorf("remove record: %w", err)
 	}
-	return db.commitDrop(b)
+	return db.commitFromReserve(b)
 }

@@ -34,10 +34,10 @@ type health struct {
 // ballastFile takes room that is given back when the disk is full, so that the log's last records and the manifest can still be written.
 const ballastFile = "BALLAST"
 
-// reserveBytes is the free space below which writes are refused, before the disk is quite full.
+// reserveBytes is the free space below which writes are refused, before the disk is quite full. Drops may use it: they are the way out.
 const reserveBytes = 64 << 20
 
-// spareBytes is the free space below which not even drops are taken: room for their log records and the manifest's.
+// spareBytes is the free space below which not even drops are taken: room for log records and the manifest's.
 const spareBytes = 4 << 20
 
 func newHealth(o Options) *health {
@@ -60,8 +60,8 @@ func (h *health) writable() error {
 	return nil
 }
 
-// droppable returns why drops are refused, or nil. They are the way out of a full disk, so they may use what writes have to leave.
-func (h *health) droppable() error {
+// reserveUsable returns why not even the reserve may be written to, or nil.
+func (h *health) reserveUsable() error {
 	err := h.writable()
 	if err == nil || h.broken() {
 		return err
@@ -204,9 +204,9 @@ func (db *DB) commit(b *pebble.Batch) error {
 	return db.apply(b)
 }
 
-// commitDrop is commit for a batch by which space is given back.
-func (db *DB) commitDrop(b *pebble.Batch) error {
-	if err := db.health.droppable(); err != nil {
+// commitFromReserve is commit for a batch that helps to give space back.
+func (db *DB) commitFromReserve(b *pebble.Batch) error {
+	if err := db.health.reserveUsable(); err != nil {
 		return err
 	}
 	return db.apply(b)

@@ -517,7 +517,7 @@ func (w *writer) commitRun(b *pebble.Batch) (err error) {
 	if err := w.session.put(b, r.record); err != nil {
 		return err
 	}
-	if err := w.db.commit(b); err != nil {
+	if err := w.commit(b); err != nil {
 		return err
 	}
 	w.session.committed(r.record)

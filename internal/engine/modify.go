@@ -461,7 +461,7 @@ func (g *group) commitBatch() (err error) {
 	if err := g.w.session.put(g.b, record); err != nil {
 		return err
 	}
-	if err := g.w.db.commit(g.b); err != nil {
+	if err := g.w.commit(g.b); err != nil {
 		return err
 	}
 	g.w.session.committed(record)

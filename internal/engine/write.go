@@ -88,11 +88,16 @@ func (db *DB) Write(ctx context.Context, writes []Write, o WriteOptions) ([]Resu
 	if err := interrupted(ctx); err != nil {
 		return nil, err
 	}
-	if err := db.health.writable(); err != nil {
+	allowed, commit := db.health.writable, db.commit
+	if db.fromReserve(writes) {
+		allowed, commit = db.health.reserveUsable, db.commitFromReserve
+	}
+	if err := allowed(); err != nil {
 		return nil, err
 	}
 	w := writers.Get().(*writer)
 	w.begin(ctx, db, writes, o)
+	w.commit = commit
 	results, err := w.run()
 	effect := w.acknowledged()
 	w.finish()
@@ -111,12 +116,26 @@ func (db *DB) Write(ctx context.Context, writes []Write, o WriteOptions) ([]Resu
 	return results, nil
 }
 
+// fromReserve reports whether a call may use the space that others leave free.
+func (db *DB) fromReserve(writes []Write) bool {
+	if db.options.ReserveDatabase == "" {
+		return false
+	}
+	for i := range writes {
+		if writes[i].Table.Database != db.options.ReserveDatabase {
+			return false
+		}
+	}
+	return true
+}
+
 // writer carries out one Write. Its memory is kept for the next one.
 type writer struct {
 	ctx     context.Context
 	db      *DB
 	writes  []Write
 	options WriteOptions
+	commit  func(*pebble.Batch) error // of the store
 	results []Result
 	session *session // nil without Retry
 
@@ -142,7 +161,7 @@ func (w *writer) begin(ctx context.Context, db *DB, writes []Write, o WriteOptio
 
 // finish lets go of everything that belongs to the caller.
 func (w *writer) finish() {
-	w.ctx, w.db, w.writes, w.results, w.session = nil, nil, nil, nil, nil
+	w.ctx, w.db, w.writes, w.results, w.session, w.commit = nil, nil, nil, nil, nil, nil
 	w.options = WriteOptions{}
 	w.inserts.reset()
 	if cap(w.doc) > maxKeptBytes {
