@@ -24,6 +24,9 @@ func (d *Data) aggregate(ctx context.Context, req *Request, reply *Reply) error 
 		return err
 	}
 	if a.source.Collection == nil && !d.joinsLayout(a, req) {
+		if err := d.checkOutput(req, a.source.Backend); err != nil {
+			return err
+		}
 		return d.forwardCursor(ctx, a.source, 0, req, reply)
 	}
 	s, err := statement.ParseAggregate(kept(req))
@@ -46,6 +49,9 @@ func (d *Data) aggregateDatabase(ctx context.Context, req *Request, reply *Reply
 		return err
 	}
 	src := plan.Source{Database: req.Database, Name: "$cmd.aggregate", Backend: d.Catalog.BackendFor(req.Database)}
+	if err := d.checkOutput(req, src.Backend); err != nil {
+		return err
+	}
 	return d.forwardCursor(ctx, src, 0, req, reply)
 }
 
