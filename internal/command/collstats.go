@@ -45,6 +45,18 @@ func (f *figures) add(reply bson.Document) {
 	}
 }
 
+// scale turns bytes into units of so many bytes.
+func (f *figures) scale(unit float64) {
+	for name := range f.sums {
+		if name != "count" {
+			f.sums[name] /= unit
+		}
+	}
+	for name := range f.indexes {
+		f.indexes[name] /= unit
+	}
+}
+
 // append appends one figure, as an int where it fits.
 func (f *figures) append(dst []byte, name string) []byte {
 	return appendCount(dst, name, int64(f.sums[name]))
@@ -64,7 +76,8 @@ func (d *Data) collStats(ctx context.Context, req *Request, reply *Reply) error 
 		return err
 	}
 	targets := allTargets(a.source)
-	command := plan.Command{Name: "collStats", Rest: bsoncore.AppendInt64Element(nil, "scale", c.Scale)}
+	// In bytes: parts that are rounded to the client's scale would add up to less than there is.
+	command := plan.Command{Name: "collStats"}
 	replies, err := d.Exec.Gather(ctx, targets, command)
 	if err != nil {
 		return err
@@ -73,14 +86,16 @@ func (d *Data) collStats(ctx context.Context, req *Request, reply *Reply) error 
 	for _, r := range replies {
 		f.add(r)
 	}
+	average := f.sums["size"] / f.sums["count"]
+	f.scale(float64(c.Scale))
 	dst := bsoncore.AppendStringElement(reply.Elements, "ns", a.source.Namespace())
 	dst = bsoncore.AppendBooleanElement(dst, "sharded", false)
 	dst = bsoncore.AppendBooleanElement(dst, "capped", false)
 	for _, name := range []string{"count", "size", "storageSize", "totalIndexSize", "totalSize"} {
 		dst = f.append(dst, name)
 	}
-	if n := f.sums["count"]; n > 0 {
-		dst = bsoncore.AppendDoubleElement(dst, "avgObjSize", f.sums["size"]*float64(c.Scale)/n)
+	if f.sums["count"] > 0 {
+		dst = bsoncore.AppendDoubleElement(dst, "avgObjSize", average)
 	}
 	dst = f.appendIndexSizes(dst)
 	indexes := 0

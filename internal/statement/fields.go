@@ -253,14 +253,11 @@ func isEmptyDocument(v bson.Value) bool {
 // harmless accepts a field that only advises a server how to run the command.
 func harmless[T any](string, *T, bson.Value) error { return nil }
 
-// collectionName reads the command's own argument as a collection's name.
-func collectionName(command, db string, v bson.Value) (string, error) {
+// collectionName reads the command's own argument as a collection's name. Whoever knows the database, too, checks both.
+func collectionName(v bson.Value) (string, error) {
 	s, ok := v.StringValueOK()
 	if !ok {
 		return "", mongoerr.New(mongoerr.InvalidNamespace, "collection name has invalid type %s", bson.TypeName(v.Type))
-	}
-	if err := CheckCollection(db, s); err != nil {
-		return "", err
 	}
 	return s, nil
 }

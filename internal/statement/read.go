@@ -219,6 +219,7 @@ func cursorOptions(name string, a *Aggregate, v bson.Value) error {
 // ParseAggregate reads an aggregate command.
 func ParseAggregate(body bson.Document) (*Aggregate, error) {
 	a := &Aggregate{Generic: Generic{StmtID: -1}, BatchSize: -1}
+	named := false
 	err := aggregateSchema.parse(body, a, &a.Generic, func(v bson.Value) error {
 		if n, ok := v.AsInt64OK(); ok && bson.IsNumber(v.Type) {
 			if n != 1 {
@@ -226,10 +227,13 @@ func ParseAggregate(body bson.Document) (*Aggregate, error) {
 			}
 			return nil
 		}
-		name, err := collectionName("aggregate", "", v)
-		a.Collection = name
+		name, err := collectionName(v)
+		a.Collection, named = name, true
 		return err
 	})
+	if err == nil && named {
+		err = CheckCollection(a.Database, a.Collection)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -288,7 +292,7 @@ func hint[T any](at func(*T) *bson.Value) func(string, *T, bson.Value) error {
 // parseOn parses a command whose own argument is a collection's name, and checks the namespace.
 func parseOn[T any](s *schema[T], body bson.Document, to *T, g *Generic, collection *string) error {
 	err := s.parse(body, to, g, func(v bson.Value) error {
-		name, err := collectionName(s.command, "", v)
+		name, err := collectionName(v)
 		*collection = name
 		return err
 	})
