@@ -8,7 +8,7 @@ import (
 )
 
 // Storable returns doc as an insert stores it: _id first, generated from newID when it is missing. doc itself is returned where nothing
-// has to change. It refuses an _id that is an array, a regular expression or undefined, one whose fields start with $,
+// has to change. It refuses an _id that is an array, a regular expression or undefined, one whose fields start with $, a second _id,
 // and documents beyond 16 MiB (https://www.mongodb.com/docs/manual/core/document/#the-_id-field).
 func Storable(doc bson.Document, newID func() [12]byte) (bson.Document, error) {
 	if len(doc) > bson.MaxDocumentSize {
@@ -23,10 +23,16 @@ func Storable(doc bson.Document, newID func() [12]byte) (bson.Document, error) {
 		if err := checkID(it.Value()); err != nil {
 			return nil, err
 		}
+		id := it.Raw()
+		for it.Next() {
+			if string(it.Key()) == "_id" {
+				return nil, mongoerr.New(mongoerr.BadValue, "can't have multiple _id fields in one document")
+			}
+		}
 		if first {
 			return doc, nil
 		}
-		return idFirst(doc, it.Raw()), nil
+		return idFirst(doc, id), nil
 	}
 	return withID(doc, newID()), nil
 }
