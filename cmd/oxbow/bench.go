@@ -26,7 +26,7 @@ type benchOptions struct {
 }
 
 func benchCommand() *cobra.Command {
-	c := &cobra.Command{Use: "bench", Short: "Put a load on a MongoDB server and measure what its clients feel"}
+	c := &cobra.Command{Use: "bench", Short: "Put a load on a MongoDB server and measure what its clients feel", Args: cobra.NoArgs, RunE: help}
 	c.AddCommand(benchLogCommand())
 	return c
 }

@@ -8,6 +8,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// help is what a command does that only has subcommands; with Args: cobra.NoArgs an unknown one is an error.
+func help(c *cobra.Command, _ []string) error { return c.Help() }
+
 func main() {
 	if err := rootCommand().Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "oxbow:", err)

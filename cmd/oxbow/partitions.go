@@ -14,7 +14,10 @@ import (
 
 func partitionsCommand() *cobra.Command {
 	var uri string
-	c := &cobra.Command{Use: "partitions", Short: "List, make, hide, bring back and drop the partitions of a collection, and see what retention does"}
+	c := &cobra.Command{
+		Use: "partitions", Short: "List, make, hide, bring back and drop the partitions of a collection, and see what retention does",
+		Args: cobra.NoArgs, RunE: help,
+	}
 	c.PersistentFlags().StringVar(&uri, "uri", defaultURI, "connection string of the gateway")
 	on := func(run func(ctx context.Context, w io.Writer, p *partitions) error) func(*cobra.Command, []string) error {
 		return func(c *cobra.Command, args []string) error {

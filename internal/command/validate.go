@@ -6,6 +6,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"oxbow/internal/bson"
+	"oxbow/internal/mongoerr"
 	"oxbow/internal/plan"
 	"oxbow/internal/statement"
 )
@@ -22,6 +23,9 @@ func (d *Data) validate(ctx context.Context, req *Request, reply *Reply) error {
 	v, err := statement.ParseValidate(req.Body)
 	if err != nil {
 		return err
+	}
+	if !a.source.Collection.Created {
+		return mongoerr.New(mongoerr.NamespaceNotFound, "Collection '%s' does not exist to validate.", a.source.Namespace())
 	}
 	targets := allTargets(a.source)
 	command := plan.Command{Name: "validate", Rest: bsoncore.AppendBooleanElement(nil, "full", v.Full)}
