@@ -81,7 +81,7 @@ func TestChanges(t *testing.T) {
 		events: []bench.Event{
 			{Partition: "demo.log_0401", Action: "dropped", Error: "the disk is full"},
 			{Partition: "demo.log_0401", Action: "dropped", Reason: "it was hidden long ago", Micros: 2500},
-			{Partition: "demo.log_0402", Action: "hid", Reason: "it ended"},
+			{Partition: "demo.log_0402", Action: "hidden", Reason: "it ended"},
 		},
 	}
 	var got []string

@@ -69,7 +69,7 @@ func changes(before, after demoState) []change {
 		case i < 0:
 			all = append(all, change{p, "dropped", eventOf(after.events, p.Name, "dropped")})
 		case p.State == "active" && after.partitions[i].State == "hidden":
-			all = append(all, change{after.partitions[i], "hidden", eventOf(after.events, p.Name, "hid")})
+			all = append(all, change{after.partitions[i], "hidden", eventOf(after.events, p.Name, "hidden")})
 		}
 	}
 	for _, p := range after.partitions {

@@ -168,7 +168,7 @@ func TestWindows(t *testing.T) {
 		at(2200*time.Millisecond, "made", time.Millisecond, ""),        // a drop counts more
 		at(5500*time.Millisecond, "made", time.Millisecond, ""),
 		at(7500*time.Millisecond, "dropped", time.Millisecond, "the disk is full"),
-		at(8500*time.Millisecond, "hid", time.Millisecond, ""),
+		at(8500*time.Millisecond, "hidden", time.Millisecond, ""),
 	})
 	want := WindowResult{
 		Dropped: WindowGroup{Windows: 2, P99: 3000, P90: 3000, Worst: 3000},

@@ -181,7 +181,7 @@ func partitionResult(events []Event) *PartitionResult {
 			r.Failed++
 		case e.Action == "made":
 			r.Made++
-		case e.Action == "hid":
+		case e.Action == "hidden":
 			r.Hidden++
 		case e.Action == "dropped":
 			r.Dropped++
