@@ -44,7 +44,7 @@ func TestRetentionStopsUntilConfirmed(t *testing.T) {
 			}
 		}
 	}
-	if out := until("retention has stopped: ", false); strings.Contains(out, " hid ") || !strings.Contains(out, "  stopped in ") {
+	if out := until("retention has stopped: ", false); strings.Contains(out, " hidden ") || !strings.Contains(out, "  stopped in ") {
 		t.Errorf("history:\n%s", out)
 	}
 	if n := len(partitionRows(run("list", "fla.log"))); n < 78 {
@@ -52,5 +52,5 @@ func TestRetentionStopsUntilConfirmed(t *testing.T) {
 	}
 	wantText(t, run("confirm", "fla.log"), "confirmed: ")
 	out := until("dropped fla.log_20010319", true)
-	wantText(t, out, "  hid fla.log_20010101 in ", "it ended at 2001-01-02T00:00:00Z and keep is ", "and hold is 0s")
+	wantText(t, out, "  hidden fla.log_20010101 in ", "it ended at 2001-01-02T00:00:00Z and keep is ", "and hold is 0s")
 }

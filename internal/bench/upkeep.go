@@ -16,7 +16,7 @@ import (
 type Event struct {
 	At        time.Time `bson:"at" json:"at"` // when it was done, by the server's clock
 	Partition string    `bson:"partition" json:"partition"`
-	Action    string    `bson:"action" json:"action"` // made, hid, dropped, stopped, failed
+	Action    string    `bson:"action" json:"action"` // made, hidden, dropped, stopped, failed
 	Reason    string    `bson:"reason" json:"reason"`
 	Micros    int64     `bson:"micros" json:"micros"` // of work
 	Error     string    `bson:"error" json:"error,omitempty"`

@@ -31,7 +31,7 @@ type Upkeep interface {
 type UpkeepEvent struct {
 	At        time.Time // when it had been done
 	Partition string    // physical namespace, or ""
-	Action    string    // made, hid, dropped, stopped, failed
+	Action    string    // made, hidden, dropped, stopped, failed
 	Reason    string
 	Took      time.Duration // of work
 	Err       error

@@ -130,7 +130,7 @@ func (p *pass) look(ctx context.Context, col *catalog.Collection) {
 	}
 	keep := col.Table.Layout.Time.Keep
 	for _, part := range d.Hide {
-		e := Event{Collection: ns, Partition: part.Name(), Action: Hid, Reason: fmt.Sprintf("it ended at %s and keep is %s", instant(part.End), keep)}
+		e := Event{Collection: ns, Partition: part.Name(), Action: Hidden, Reason: fmt.Sprintf("it ended at %s and keep is %s", instant(part.End), keep)}
 		if err := p.do(e, func() error { return p.opts.Catalog.Hide(ctx, ns, part.Name()) }); err != nil {
 			return
 		}

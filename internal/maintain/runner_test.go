@@ -121,7 +121,7 @@ func TestThirtyDays(t *testing.T) {
 		}
 		for _, e := range r.pass(time.Hour) {
 			switch e.Action {
-			case Hid:
+			case Hidden:
 				if _, again := hidden[e.Partition]; again {
 					t.Errorf("%s is hidden twice", e.Partition)
 				}
