@@ -22,7 +22,7 @@ type Action string
 // The actions.
 const (
 	Made    Action = "made"
-	Hidden     Action = "hidden"
+	Hidden  Action = "hidden"
 	Dropped Action = "dropped"
 	Stopped Action = "stopped"
 	Failed  Action = "failed"
