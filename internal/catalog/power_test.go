@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -25,7 +26,9 @@ type disks struct {
 	backend.Backend
 	live *vfs.MemFS
 	step int // under way
-	at   []disk
+
+	mu sync.Mutex // the catalog sends commands for several partitions at once
+	at []disk
 }
 
 type disk struct {
@@ -35,9 +38,15 @@ type disk struct {
 }
 
 func (d *disks) Run(ctx context.Context, req *backend.Request) (bson.Document, error) {
-	rng := rand.New(rand.NewPCG(uint64(len(d.at)), 1))
-	d.at = append(d.at, disk{d.step, req.Body.String(), d.live.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: len(d.at) % 3 * 50, RNG: rng})})
+	d.clone(req.Body.String())
 	return d.Backend.Run(ctx, req)
+}
+
+func (d *disks) clone(command string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	rng := rand.New(rand.NewPCG(uint64(len(d.at)), 1))
+	d.at = append(d.at, disk{d.step, command, d.live.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: len(d.at) % 3 * 50, RNG: rng})})
 }
 
 // The power goes before each single command that making, hiding and dropping partitions and indexes comes to. After the start there is what

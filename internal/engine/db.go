@@ -117,6 +117,7 @@ func open(o Options, lock *pebble.Lock) (*DB, error) {
 	db.retries.init()
 	db.readers.init()
 	db.removal.init()
+	db.registry.tables = make(map[Name]*Table)
 	options := pebbleOptions(o, lock, db.health)
 	options.Experimental.SpanPolicyFunc = db.borders
 	p, err := pebble.Open(o.Dir, options)

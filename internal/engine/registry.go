@@ -123,7 +123,6 @@ func (r *tableRecord) put(b *pebble.Batch) error {
 
 // load reads the registry, the counters and the flags of multikey indexes, and hands cut-short drops to the remover.
 func (db *DB) load() error {
-	db.registry.tables = make(map[Name]*Table)
 	if err := db.loadLastTable(); err != nil {
 		return err
 	}
@@ -175,6 +174,9 @@ func (db *DB) loadTable(key, value []byte) error {
 	if err := t.loadArrays(); err != nil {
 		return err
 	}
+	// Compactions are running and ask for the borders between tables.
+	db.registry.Lock()
+	defer db.registry.Unlock()
 	db.registry.tables[r.name] = t
 	return nil
 }

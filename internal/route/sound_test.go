@@ -44,7 +44,11 @@ func TestRoutingIsSound(t *testing.T) {
 			}
 		}
 	})
-	if matched < 100 {
+	enough := 100
+	if testing.Short() { // a fifth of the checks
+		enough = 20
+	}
+	if matched < enough {
 		t.Errorf("only %d documents matched their filters: the test shows nothing", matched)
 	}
 }
