@@ -8,8 +8,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 )
 
-// pebbleFormat is the format of Pebble's own files: the least that has columnar blocks with checksums and excises without waiting for a flush.
-const pebbleFormat = pebble.FormatTableFormatV6
+// pebbleFormat is the format of Pebble's own files: columnar blocks and excises that don't wait for a flush. The next one, FormatWALSyncChunks, writes
+// into the log how far it was synced and takes a torn tail before that for corruption; but the log is synced less often than Pebble
+// believes, see logFS, and after a power failure the folder could not be opened.
+const pebbleFormat = pebble.FormatColumnarBlocks
 
 // pebbleOptions sizes Pebble for o. Where nothing is said, Pebble's default is meant.
 func pebbleOptions(o Options, lock *pebble.Lock, h *health) *pebble.Options {
