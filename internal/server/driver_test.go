@@ -55,6 +55,11 @@ func TestDriverWithEachCompressor(t *testing.T) {
 			if agreed, _ := hello["compression"].(driver.A); name != "none" && (len(agreed) != 1 || agreed[0] != name) {
 				t.Fatalf("agreed on %v", hello["compression"])
 			}
+			// What a connection wrote is counted when it's written: after the client can have read it.
+			if err := c.Disconnect(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "all connections gone", func() bool { return s.counters.ConnectionsCurrent.Load() == 0 })
 			smaller := s.counters.PhysicalOut.Load() < s.counters.BytesOut.Load()
 			if smaller != (name != "none") {
 				t.Fatalf("%d bytes of replies took %d on the socket", s.counters.BytesOut.Load(), s.counters.PhysicalOut.Load())

@@ -2,7 +2,6 @@ package crash
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -74,8 +73,7 @@ func (o *operator) step(t *testing.T) {
 		return
 	}
 	o.cut++
-	var answer mongo.ServerError
-	if errors.As(err, &answer) && !mongo.IsNetworkError(err) {
+	if answered(err) {
 		t.Errorf("operator: %v", err)
 	}
 }
