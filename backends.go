@@ -3,7 +3,6 @@ package oxbow
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"oxbow/internal/backend"
 	"oxbow/internal/backend/embedded"
@@ -15,10 +14,10 @@ import (
 )
 
 // openBackends opens all backends of a configuration, or none.
-func openBackends(cfg *config.Config, log *slog.Logger) (map[string]backend.Backend, error) {
+func (g *Gateway) openBackends(cfg *config.Config) (map[string]backend.Backend, error) {
 	backends := make(map[string]backend.Backend, len(cfg.Backends))
 	for _, b := range cfg.Backends {
-		opened, err := openBackend(b, log)
+		opened, err := g.openBackend(b)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("open backend %s: %w", b.Name, err), closeBackends(backends))
 		}
@@ -27,14 +26,15 @@ func openBackends(cfg *config.Config, log *slog.Logger) (map[string]backend.Back
 	return backends, nil
 }
 
-func openBackend(b config.Backend, log *slog.Logger) (backend.Backend, error) {
+func (g *Gateway) openBackend(b config.Backend) (backend.Backend, error) {
 	if b.Embedded == nil {
 		return remote.Open(b.URI)
 	}
+	cache, memtable := g.memory.Of(b.Embedded)
 	return embedded.Open(embedded.Options{
 		Store: embedded.Store{
-			Dir: b.Embedded.Dir, CacheBytes: b.Embedded.CacheBytes, MemTableBytes: b.Embedded.MemtableBytes,
-			SyncEachWrite: b.Embedded.SyncEvery, Log: log.With("backend", b.Name),
+			Dir: b.Embedded.Dir, CacheBytes: cache, MemTableBytes: memtable, Memory: g.budget,
+			SyncEachWrite: b.Embedded.SyncEvery, Log: g.log.With("backend", b.Name),
 			ReserveDatabase: catalog.Database, // a partition's state is stored before it is dropped
 		},
 	})

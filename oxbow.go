@@ -25,6 +25,7 @@ import (
 	"oxbow/internal/cursor"
 	"oxbow/internal/exec"
 	"oxbow/internal/maintain"
+	"oxbow/internal/memory"
 	"oxbow/internal/server"
 )
 
@@ -47,6 +48,8 @@ type Gateway struct {
 	options  Options
 	log      *slog.Logger
 	backends map[string]backend.Backend
+	memory   config.Memory
+	budget   *memory.Budget // of memory.Clients
 	catalog  *catalog.Catalog
 	server   *server.Server
 	table    *command.Table
@@ -67,11 +70,15 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	}
 	recent := command.NewRecentLog(o.Log)
 	g := &Gateway{options: o, log: slog.New(recent), done: make(chan struct{}), failed: make(chan error, 1)}
+	if g.memory, err = divideMemory(cfg, g.log); err != nil {
+		return nil, fmt.Errorf("divide memory: %w", err)
+	}
+	g.budget = memory.New(g.memory.Clients)
 	listener, err := server.Listen(cfg.Listen)
 	if err != nil {
 		return nil, err
 	}
-	if g.backends, err = openBackends(cfg, g.log); err == nil {
+	if g.backends, err = g.openBackends(cfg); err == nil {
 		g.catalog, err = catalog.Open(ctx, catalog.Options{Config: cfg, Backends: g.backends, Log: g.log, Now: time.Now})
 	}
 	if err != nil {
@@ -103,11 +110,12 @@ func (o *Options) load() (*config.Config, error) {
 // serve starts to answer clients and to look after partitions.
 func (g *Gateway) serve(listener net.Listener, recent *command.RecentLog) {
 	counters := &command.Counters{}
-	cursors := cursor.NewRegistry(cursor.IdleTimeout)
+	cursors := cursor.NewRegistry(cursor.IdleTimeout, g.budget)
 	g.table = command.New(command.Deps{
 		Log: g.log, RecentLog: recent, Now: time.Now, Counters: counters, Cursors: cursors,
 		Sessions: cursor.NewSessions(cursor.SessionTimeout),
 		Server:   about(listener.Addr()),
+		Memory:   g.budget,
 		Sections: []command.StatusSection{{Name: "oxbow", Append: g.appendStatus}},
 	})
 	g.runner = maintain.New(maintain.Options{
@@ -115,9 +123,9 @@ func (g *Gateway) serve(listener net.Listener, recent *command.RecentLog) {
 	})
 	g.table.RegisterData(&command.Data{
 		Catalog: g.catalog, Cursors: cursors, Now: time.Now, Upkeep: upkeep{g.runner},
-		Exec: &exec.Executor{Backends: g.backends, Gone: g.gone},
+		Exec: &exec.Executor{Backends: g.backends, Gone: g.gone, Memory: g.budget},
 	})
-	g.server = server.New(listener, g.table, counters, g.log, server.Options{})
+	g.server = server.New(listener, g.table, counters, g.log, server.Options{Memory: g.budget})
 	running, stop := context.WithCancel(context.Background())
 	g.stop = stop
 	go func() {

@@ -50,6 +50,7 @@ func serve(ctx context.Context, o serveOptions, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	g.LimitProcess()
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)

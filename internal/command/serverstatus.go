@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"oxbow/internal/bson"
+	"oxbow/internal/memory"
 )
 
 // serverStatus gives the counters of the process (https://www.mongodb.com/docs/manual/reference/command/serverStatus/). A field of
@@ -44,7 +45,7 @@ func (t *Table) statusSections() []StatusSection {
 		{"connections", t.statusConnections},
 		{"extra_info", appendUsage},
 		{"logicalSessionRecordCache", t.statusSessions},
-		{"mem", appendMemory},
+		{"mem", t.statusMemory},
 		{"metrics", t.statusMetrics},
 		{"network", t.statusNetwork},
 		{"opcounters", t.statusOpcounters},
@@ -117,13 +118,22 @@ func (t *Table) statusOpcounters(dst []byte) []byte {
 		figure{"getmore", c.GetMore.Load()}, figure{"command", c.Command.Load()})
 }
 
-// appendMemory appends the process's memory in MiB.
-func appendMemory(dst []byte) []byte {
+// statusMemory appends the process's memory in MiB, and the budget of what clients can make it hold, in bytes.
+func (t *Table) statusMemory(dst []byte) []byte {
 	virtual, resident := processMemory()
 	dst = bsoncore.AppendInt32Element(dst, "bits", strconv.IntSize)
 	dst = bsoncore.AppendInt32Element(dst, "resident", int32(resident>>20))
 	dst = bsoncore.AppendInt32Element(dst, "virtual", int32(virtual>>20))
-	return bsoncore.AppendBooleanElement(dst, "supported", resident > 0)
+	dst = bsoncore.AppendBooleanElement(dst, "supported", resident > 0)
+	f := t.deps.Memory.Figures()
+	at, dst := bsoncore.AppendDocumentElementStart(dst, "budget")
+	dst = appendFigures(dst, figure{"limitBytes", f.Limit}, figure{"usedBytes", f.Used}, figure{"peakBytes", f.Peak})
+	for u, n := range f.By {
+		dst = bsoncore.AppendInt64Element(dst, memory.Use(u).String()+"Bytes", n)
+	}
+	dst = appendFigures(dst, figure{"refused", f.Refused}, figure{"waited", f.Waited})
+	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+	return dst
 }
 
 // processMemory is the size of this process in bytes, or zeros where /proc does not tell.

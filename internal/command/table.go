@@ -9,6 +9,7 @@ import (
 
 	"oxbow/internal/bson"
 	"oxbow/internal/cursor"
+	"oxbow/internal/memory"
 )
 
 // Handler answers one command. It appends the elements of its answer to reply.Elements (ok follows by itself) or sets
@@ -58,6 +59,7 @@ type Deps struct {
 	Cursors   *cursor.Registry
 	Counters  *Counters
 	Server    ServerInfo
+	Memory    *memory.Budget // for serverStatus; nil: it has no limit
 	// Fallback answers commands that are not in the table; nil: they are errors of code CommandNotFound.
 	Fallback Handler
 	// Sections are further parts of serverStatus, from the engine for example.

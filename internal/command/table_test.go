@@ -25,7 +25,7 @@ func newTable(change ...func(*Deps)) *Table {
 		Log:      slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Now:      time.Now,
 		Sessions: cursor.NewSessions(cursor.SessionTimeout),
-		Cursors:  cursor.NewRegistry(cursor.IdleTimeout),
+		Cursors:  cursor.NewRegistry(cursor.IdleTimeout, nil),
 		Counters: &Counters{ConnectionsMax: 10},
 		Server:   ServerInfo{Version: "7.0.14", Build: "test", Host: "host:27017", Address: "127.0.0.1:27017", Started: time.Now()},
 	}

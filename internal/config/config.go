@@ -10,6 +10,7 @@ import (
 type Config struct {
 	File        string // where it came from, for messages; "" for the default
 	Listen      string // host:port of a loopback address, or the absolute path of a Unix socket
+	Memory      int64  // what the process should stay below, in bytes; 0: by the machine, see DivideMemory
 	Backends    []Backend
 	Databases   map[string]string // database → backend, without "*"
 	Default     string            // the backend of databases that Databases does not name ("*"); it holds the catalog
@@ -26,8 +27,8 @@ type Backend struct {
 // Embedded are the options of an embedded engine.
 type Embedded struct {
 	Dir           string // as written in the file: relative to the working directory
-	CacheBytes    int64  // block cache; 0: the engine's default
-	MemtableBytes int64  // one memtable; 0: the engine's default
+	CacheBytes    int64  // block cache; 0: by the process's memory
+	MemtableBytes int64  // one memtable; 0: by the process's memory
 	SyncEvery     bool   // every write waits for its sync ("sync: always")
 }
 

@@ -30,6 +30,9 @@ func Diff(from, to *Config, made func(namespace string) bool) error {
 	if from.Listen != to.Listen {
 		reasons = append(reasons, fmt.Errorf("listen: the address can't change while the gateway runs"))
 	}
+	if from.Memory != to.Memory {
+		reasons = append(reasons, fmt.Errorf("memory: it can't change while the gateway runs"))
+	}
 	for i := range from.Collections {
 		c := &from.Collections[i]
 		if !made(c.Namespace()) {

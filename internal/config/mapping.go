@@ -77,6 +77,16 @@ func (m *mapping) take(key string) ast.Node {
 	return nil
 }
 
+// valueOf returns the node of a key's value without taking it, or nil.
+func (m *mapping) valueOf(key string) ast.Node {
+	for i := range m.entries {
+		if m.entries[i].key == key {
+			return m.entries[i].value
+		}
+	}
+	return nil
+}
+
 // has reports whether a key is there.
 func (m *mapping) has(key string) bool {
 	return slices.ContainsFunc(m.entries, func(e entry) bool { return e.key == key })

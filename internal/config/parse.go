@@ -38,10 +38,11 @@ func Parse(name string, data []byte) (*Config, error) {
 	m := openMapping(r, root, "")
 	cfg.readListen(m)
 	cfg.readBackends(m)
+	cfg.readMemory(m)
 	cfg.readDatabases(m)
 	cfg.readCollections(m)
 	m.refusePlanned("http")
-	m.close("listen", "backends", "databases", "collections")
+	m.close("listen", "memory", "backends", "databases", "collections")
 	if err := r.err(); err != nil {
 		return nil, err
 	}
@@ -113,6 +114,17 @@ func (cfg *Config) readListen(m *mapping) {
 		return
 	}
 	cfg.Listen = text
+}
+
+func (cfg *Config) readMemory(m *mapping) {
+	at := m.valueOf("memory")
+	cfg.Memory = m.size("memory")
+	if cfg.Memory == 0 {
+		return
+	}
+	if _, err := cfg.DivideMemory(0); err != nil {
+		m.add(at, "memory", "%v", err)
+	}
 }
 
 func (cfg *Config) readBackends(m *mapping) {

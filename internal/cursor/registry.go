@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"oxbow/internal/bson"
+	"oxbow/internal/memory"
 	"oxbow/internal/mongoerr"
 )
 
@@ -34,8 +35,9 @@ type Options struct {
 
 // Registry holds the open cursors. Safe for concurrent use.
 type Registry struct {
-	idle time.Duration
-	mu   struct {
+	idle   time.Duration
+	memory *memory.Budget
+	mu     struct {
 		sync.Mutex
 		closed  bool
 		cursors map[int64]*entry
@@ -61,9 +63,10 @@ type entry struct {
 	killed  bool
 }
 
-// NewRegistry returns a registry whose cursors live unused for the timeout.
-func NewRegistry(idle time.Duration) *Registry {
-	r := &Registry{idle: idle}
+// NewRegistry returns a registry whose cursors live unused for the timeout, and take entryBytes of the budget each beside what their contents
+// take.
+func NewRegistry(idle time.Duration, budget *memory.Budget) *Registry {
+	r := &Registry{idle: idle, memory: budget}
 	r.mu.cursors = make(map[int64]*entry)
 	return r
 }
@@ -71,14 +74,22 @@ func NewRegistry(idle time.Duration) *Registry {
 // IdleTimeout is how long a cursor lives unused here.
 func (r *Registry) IdleTimeout() time.Duration { return r.idle }
 
-// Add takes a content over and returns its id, which is random, positive and fits in 63 bits. On an error (ShutdownInProgress) the content is
-// closed.
+// entryBytes is what a registered cursor costs beside its content: the entry, its id in the map, the command that it keeps.
+const entryBytes = 2 << 10
+
+// Add takes a content over and returns its id, which is random, positive and fits in 63 bits. On an error (ShutdownInProgress,
+// ExceededMemoryLimit) the content is closed.
 func (r *Registry) Add(content Content, o Options, now time.Time) (int64, error) {
+	if err := r.memory.Reserve(memory.Cursors, entryBytes); err != nil {
+		content.Close()
+		return 0, err
+	}
 	o.Command = cutCommand(o.Command)
 	e := &entry{Options: o, content: content, created: now, lastUse: now}
 	r.mu.Lock()
 	if r.mu.closed {
 		r.mu.Unlock()
+		r.memory.Release(memory.Cursors, entryBytes)
 		content.Close()
 		return 0, mongoerr.New(mongoerr.ShutdownInProgress, "Cannot register new cursors as we are in the process of shutting down")
 	}
@@ -131,7 +142,7 @@ func (r *Registry) Pin(ctx context.Context, u Use) (*Pinned, context.Context, er
 		return nil, nil, err
 	}
 	if e.killed {
-		delete(r.mu.cursors, u.ID)
+		r.forgetLocked(e)
 		return nil, nil, e.reason
 	}
 	if e.cancel != nil {
@@ -182,7 +193,7 @@ func (p *Pinned) Unpin(keep bool, now time.Time) error {
 	e.lastUse = now
 	closing := !keep || e.killed
 	if closing && !(keep && e.reason != nil) {
-		delete(r.mu.cursors, e.id)
+		r.forgetLocked(e)
 	}
 	r.mu.Unlock()
 	if closing {
@@ -239,7 +250,7 @@ func (r *Registry) killLocked(e *entry, reason *mongoerr.Error) Content {
 	e.killed, e.reason = true, reason
 	r.mu.totals.Killed++
 	if reason == nil {
-		delete(r.mu.cursors, e.id)
+		r.forgetLocked(e)
 	}
 	if e.cancel == nil {
 		return e.content
@@ -250,6 +261,14 @@ func (r *Registry) killLocked(e *entry, reason *mongoerr.Error) Content {
 	}
 	e.cancel(cause)
 	return nil
+}
+
+// forgetLocked takes an entry out of the registry, if it still is there; it needs the lock.
+func (r *Registry) forgetLocked(e *entry) {
+	if r.mu.cursors[e.id] == e {
+		delete(r.mu.cursors, e.id)
+		r.memory.Release(memory.Cursors, entryBytes)
+	}
 }
 
 // KillSessions kills the cursors of sessions.
@@ -270,11 +289,11 @@ func (r *Registry) Sweep(now time.Time) int {
 	var contents []Content
 	n := 0
 	r.mu.Lock()
-	for id, e := range r.mu.cursors {
+	for _, e := range r.mu.cursors {
 		if e.cancel != nil || e.NoTimeout && !e.killed || e.lastUse.After(cutoff) {
 			continue
 		}
-		delete(r.mu.cursors, id)
+		r.forgetLocked(e)
 		if e.killed {
 			continue
 		}
@@ -295,6 +314,13 @@ func (r *Registry) Close() {
 	r.mu.closed = true
 	r.mu.Unlock()
 	r.KillWhere(func(Info) bool { return true }, nil)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.mu.cursors {
+		if e.cancel == nil {
+			r.forgetLocked(e) // killed before, for a reason that nobody asks for any more
+		}
+	}
 }
 
 // Info is one cursor as it is listed.

@@ -81,7 +81,7 @@ func pinError(t *testing.T, r *Registry, u Use) mongoerr.Code {
 }
 
 func TestWhoMayUseACursor(t *testing.T) {
-	r := NewRegistry(IdleTimeout)
+	r := NewRegistry(IdleTimeout, nil)
 	free := mustAdd(t, r, &numbers{left: 3}, Options{Namespace: "a.b"})
 	held := mustAdd(t, r, &numbers{left: 3}, Options{Namespace: "a.b", Session: session(1)})
 	for _, c := range []struct {
@@ -109,7 +109,7 @@ func TestWhoMayUseACursor(t *testing.T) {
 }
 
 func TestIdsAreUnguessable(t *testing.T) {
-	r := NewRegistry(IdleTimeout)
+	r := NewRegistry(IdleTimeout, nil)
 	seen := map[int64]bool{}
 	for range 1000 {
 		id := mustAdd(t, r, &numbers{}, Options{})
@@ -121,7 +121,7 @@ func TestIdsAreUnguessable(t *testing.T) {
 }
 
 func TestOneUseAtATime(t *testing.T) {
-	r := NewRegistry(IdleTimeout)
+	r := NewRegistry(IdleTimeout, nil)
 	c := &numbers{left: 3}
 	u := Use{ID: mustAdd(t, r, c, Options{Namespace: "a.b"}), Namespace: "a.b"}
 	p, ctx, err := r.Pin(t.Context(), u)
@@ -158,7 +158,7 @@ func TestOneUseAtATime(t *testing.T) {
 }
 
 func TestKillOfACursorInUseEndsItsCommand(t *testing.T) {
-	r := NewRegistry(IdleTimeout)
+	r := NewRegistry(IdleTimeout, nil)
 	c := &numbers{left: 1, block: make(chan struct{})}
 	u := Use{ID: mustAdd(t, r, c, Options{Namespace: "a.b", Session: session(1)}), Namespace: "a.b", Session: session(1)}
 	p, ctx, err := r.Pin(t.Context(), u)
@@ -188,7 +188,7 @@ func TestKillOfACursorInUseEndsItsCommand(t *testing.T) {
 }
 
 func TestKilledForAReason(t *testing.T) {
-	r := NewRegistry(IdleTimeout)
+	r := NewRegistry(IdleTimeout, nil)
 	c := &numbers{left: 1}
 	u := Use{ID: mustAdd(t, r, c, Options{Namespace: "a.b"}), Namespace: "a.b"}
 	mustAdd(t, r, &numbers{}, Options{Namespace: "a.c"})
@@ -208,7 +208,7 @@ func TestKilledForAReason(t *testing.T) {
 }
 
 func TestKillByOwner(t *testing.T) {
-	r := NewRegistry(IdleTimeout)
+	r := NewRegistry(IdleTimeout, nil)
 	c := &numbers{}
 	id := mustAdd(t, r, c, Options{Namespace: "a.b", Session: session(1)})
 	if _, err := r.Kill(Use{ID: id, Namespace: "a.c"}); !mongoerr.Is(err, mongoerr.Unauthorized) {
@@ -224,7 +224,7 @@ func TestKillByOwner(t *testing.T) {
 
 func TestIdleCursorsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := NewRegistry(10 * time.Minute)
+		r := NewRegistry(10*time.Minute, nil)
 		idle, used, kept, pinned := &numbers{left: 9}, &numbers{left: 9}, &numbers{left: 9}, &numbers{left: 9}
 		mustAdd(t, r, idle, Options{Namespace: "a.b"})
 		u := Use{ID: mustAdd(t, r, used, Options{Namespace: "a.b"}), Namespace: "a.b"}
@@ -260,7 +260,7 @@ func TestIdleCursorsEnd(t *testing.T) {
 }
 
 func TestClosedRegistryTakesNothing(t *testing.T) {
-	r := NewRegistry(IdleTimeout)
+	r := NewRegistry(IdleTimeout, nil)
 	before, after := &numbers{}, &numbers{}
 	mustAdd(t, r, before, Options{})
 	r.Close()

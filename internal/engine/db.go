@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"oxbow/internal/memory"
 	"oxbow/internal/mongoerr"
 )
 
@@ -25,6 +26,7 @@ type Options struct {
 	SnapshotAge   time.Duration // a cursor's snapshot older than this is let go and the cursor seeks again; 0: 60 s
 	RetryAge      time.Duration // the records of a session's retryable writes are kept for this long after its last one; 0: 30 min
 	Log           *slog.Logger
+	Memory        *memory.Budget // of what cursors hold; nil: without limit
 	// ReserveDatabase is a database whose writes may, like drops, use the space that others leave free: that of records without which
 	// nothing may be dropped. "": none.
 	ReserveDatabase string

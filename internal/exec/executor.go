@@ -9,6 +9,7 @@ import (
 
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
+	"oxbow/internal/memory"
 	"oxbow/internal/mongoerr"
 	"oxbow/internal/plan"
 
@@ -21,6 +22,8 @@ type Executor struct {
 	// Gone reports whether a partition was dropped meanwhile; a stream that reaches such a target fails
 	// instead of passing over documents in silence. Nil: never.
 	Gone func(plan.Target) bool
+	// Memory is the budget of batches that wait to be merged and of what is gathered. Nil: without limit.
+	Memory *memory.Budget
 }
 
 // Fanout is how many targets of one command are talked to at a time.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"oxbow/internal/command"
+	"oxbow/internal/memory"
 	"oxbow/internal/mongoerr"
 )
 
@@ -25,6 +26,8 @@ type Options struct {
 	GoneEvery time.Duration
 	// SweepEvery is how often idle cursors and sessions are looked for. Default 4 s, as in MongoDB.
 	SweepEvery time.Duration
+	// Memory is the budget of messages and replies. Nil: without limit.
+	Memory *memory.Budget
 }
 
 func (o *Options) setDefaults() {

@@ -65,7 +65,7 @@ func serve(t testing.TB, o Options, prepare ...func(*command.Table)) *served {
 
 func serveOn(t testing.TB, l net.Listener, o Options, prepare ...func(*command.Table)) *served {
 	t.Helper()
-	s := &served{counters: &command.Counters{}, cursors: cursor.NewRegistry(cursor.IdleTimeout), log: &logBuffer{}, address: l.Addr().String()}
+	s := &served{counters: &command.Counters{}, cursors: cursor.NewRegistry(cursor.IdleTimeout, nil), log: &logBuffer{}, address: l.Addr().String()}
 	log := slog.New(slog.NewTextHandler(s.log, nil))
 	s.table = command.New(command.Deps{
 		Log: log, Now: time.Now, Counters: s.counters,

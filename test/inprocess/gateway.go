@@ -52,7 +52,7 @@ func Open(t testing.TB, text string) *Gateway {
 		t.Fatal(err)
 	}
 	g := &Gateway{conn: &command.Conn{ID: 1}}
-	cursors := cursor.NewRegistry(cursor.IdleTimeout)
+	cursors := cursor.NewRegistry(cursor.IdleTimeout, nil)
 	g.table = command.New(command.Deps{
 		Log: log, Now: time.Now, Counters: &command.Counters{}, Cursors: cursors, Sessions: cursor.NewSessions(cursor.SessionTimeout),
 		Server: command.ServerInfo{Version: "7.0.14", Started: time.Now()},

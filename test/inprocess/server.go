@@ -30,7 +30,7 @@ func Serve(t testing.TB) string {
 	log, counters := slog.New(slog.DiscardHandler), &command.Counters{}
 	table := command.New(command.Deps{
 		Log: log, Now: time.Now, Counters: counters,
-		Sessions: cursor.NewSessions(cursor.SessionTimeout), Cursors: cursor.NewRegistry(cursor.IdleTimeout),
+		Sessions: cursor.NewSessions(cursor.SessionTimeout), Cursors: cursor.NewRegistry(cursor.IdleTimeout, nil),
 		Server: command.ServerInfo{Version: "7.0.14", Host: "localhost", Address: listener.Addr().String(), Started: time.Now()},
 		Fallback: func(ctx context.Context, req *command.Request, reply *command.Reply) (err error) {
 			reply.Document, err = e.Run(ctx, &backend.Request{Body: req.Body, Sequences: req.Sequences})

@@ -36,7 +36,7 @@ func serve(t *testing.T, handle func(*command.Table, *command.Deps, backend.Back
 		Log:      slog.New(slog.DiscardHandler),
 		Now:      time.Now,
 		Sessions: cursor.NewSessions(cursor.SessionTimeout),
-		Cursors:  cursor.NewRegistry(cursor.IdleTimeout),
+		Cursors:  cursor.NewRegistry(cursor.IdleTimeout, nil),
 		Counters: &command.Counters{},
 		Server:   command.ServerInfo{Version: "7.0.14", Host: "localhost", Address: listener.Addr().String(), Started: time.Now()},
 		Fallback: func(ctx context.Context, req *command.Request, reply *command.Reply) (err error) {
