@@ -34,7 +34,7 @@ func (g *Gateway) openBackend(b config.Backend) (backend.Backend, error) {
 	return embedded.Open(embedded.Options{
 		Store: embedded.Store{
 			Dir: b.Embedded.Dir, CacheBytes: cache, MemTableBytes: memtable, Memory: g.budget,
-			SyncEachWrite: b.Embedded.SyncEvery, Log: g.log.With("backend", b.Name),
+			SyncAlways: b.Embedded.SyncAlways, Log: g.log.With("backend", b.Name),
 			ReserveDatabase: catalog.Database, // a partition's state is stored before it is dropped
 		},
 	})

@@ -29,7 +29,7 @@ type Embedded struct {
 	Dir           string // as written in the file: relative to the working directory
 	CacheBytes    int64  // block cache; 0: by the process's memory
 	MemtableBytes int64  // one memtable; 0: by the process's memory
-	SyncEvery     bool   // every write waits for its sync ("sync: always")
+	SyncAlways    bool   // every write waits for its sync ("sync: always")
 }
 
 // Collection is one collection with a layout.

@@ -161,7 +161,7 @@ func readBackend(r *report, e entry, path string) Backend {
 		r.add(e.at, path, "needs one of embedded (a folder) and uri (a MongoDB connection string)")
 	case m.has("embedded"):
 		b.Embedded = &Embedded{Dir: dir, CacheBytes: m.size("cache"), MemtableBytes: m.size("memtable")}
-		b.Embedded.SyncEvery = m.choice("sync", 0, "interval", "always") == 1
+		b.Embedded.SyncAlways = m.choice("sync", 0, "interval", "always") == 1
 	default:
 		b.URI = uri
 		if at != nil && !isConnectionString(uri) {

@@ -47,7 +47,7 @@ func TestParse(t *testing.T) {
 	if cfg.Listen != "127.0.0.1:27018" || cfg.Default != "local" || cfg.BackendFor("im") != "rs1" || cfg.BackendFor("other") != "local" {
 		t.Errorf("%+v", cfg)
 	}
-	if b := cfg.Backend("local"); *b.Embedded != (Embedded{Dir: "./data", CacheBytes: 256 << 20, MemtableBytes: 64 << 20, SyncEvery: true}) {
+	if b := cfg.Backend("local"); *b.Embedded != (Embedded{Dir: "./data", CacheBytes: 256 << 20, MemtableBytes: 64 << 20, SyncAlways: true}) {
 		t.Errorf("%+v", b.Embedded)
 	}
 	if b := cfg.Backend("rs1"); b.Embedded != nil || b.URI != "mongodb://a,b,c/?replicaSet=rs1" {

@@ -22,7 +22,7 @@ type Options struct {
 	CacheBytes    int64         // block cache; 0: 512 MiB
 	MemTableBytes int64         // one memtable; 0: 64 MiB
 	SyncInterval  time.Duration // an acknowledged write is synced within this; 0: 100 ms
-	SyncEachWrite bool          // every write waits for its sync
+	SyncAlways    bool          // every write waits for its sync
 	SnapshotAge   time.Duration // a cursor's snapshot older than this is let go and the cursor seeks again; 0: 60 s
 	RetryAge      time.Duration // the records of a session's retryable writes are kept for this long after its last one; 0: 30 min
 	Log           *slog.Logger

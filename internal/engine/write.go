@@ -105,7 +105,7 @@ func (db *DB) Write(ctx context.Context, writes []Write, o WriteOptions) ([]Resu
 		return nil, err
 	}
 	switch {
-	case o.Sync || db.options.SyncEachWrite:
+	case o.Sync || db.options.SyncAlways:
 		err = db.sync()
 	case effect:
 		err = db.flushLog()

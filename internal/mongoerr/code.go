@@ -154,7 +154,7 @@ const (
 	IDLDuplicateField             Code = 40413
 	IDLMissingField               Code = 40414
 	IDLUnknownField               Code = 40415
-	Location51024                 Code = 51024
+	IDLValueBelowMin              Code = 51024
 	PositionalNoFilter            Code = 51050
 	RegexOptionsTwice             Code = 51074
 	OptionsAndRegexOptions        Code = 51075

@@ -191,7 +191,7 @@ func count[T any](least int64, at func(*T) *int64) func(string, *T, bson.Value) 
 			return err
 		}
 		if n < least {
-			return mongoerr.New(mongoerr.Location51024, "BSON field '%s' value must be >= %d, actual value '%d'",
+			return mongoerr.New(mongoerr.IDLValueBelowMin, "BSON field '%s' value must be >= %d, actual value '%d'",
 				name[strings.LastIndexByte(name, '.')+1:], least, n)
 		}
 		*at(to) = n
