@@ -17,6 +17,7 @@ type WriteReply struct {
 	Upserted     []Upserted
 	Errors       []WriteError
 	ConcernError bson.Document // writeConcernError, or nil
+	Labels       []string      // errorLabels, which belong to it
 	RetriedStmts []int32       // statements answered from the record of an earlier try
 }
 
@@ -52,6 +53,8 @@ func ParseWriteReply(reply bson.Document) (*WriteReply, error) {
 			r.Errors = parseWriteErrors(v.Data)
 		case "writeConcernError":
 			r.ConcernError = v.Data
+		case "errorLabels":
+			r.Labels = stringsOf(v)
 		case "retriedStmtIds":
 			ids := bson.Elements(v.Data)
 			for ids.Next() {
@@ -147,7 +150,37 @@ func (r *WriteReply) AppendFields(dst []byte, update bool) []byte {
 	if r.ConcernError != nil {
 		dst = bsoncore.AppendDocumentElement(dst, "writeConcernError", r.ConcernError)
 	}
+	return AppendLabels(dst, r.Labels)
+}
+
+// AppendLabels appends errorLabels, if there are any.
+func AppendLabels(dst []byte, labels []string) []byte {
+	if len(labels) == 0 {
+		return dst
+	}
+	at, dst := bsoncore.AppendArrayElementStart(dst, "errorLabels")
+	for i, l := range labels {
+		dst = bsoncore.AppendStringElement(dst, strconv.Itoa(i), l)
+	}
+	dst, _ = bsoncore.AppendArrayEnd(dst, at)
 	return dst
+}
+
+// maxErrorText bounds the messages of one reply, in bytes.
+const maxErrorText = 1 << 20
+
+// ShortenErrors keeps the reply of a large failed batch a document: beyond 1 MiB of messages in all, errors keep code and index only, as
+// MongoDB's do. The caller's own errors stay as they are.
+func (r *WriteReply) ShortenErrors() {
+	total := 0
+	for i := range r.Errors {
+		e := *r.Errors[i].Err
+		total += len(e.Message) + len(e.Info)
+		if total > maxErrorText {
+			e.Message, e.Info = "", nil
+			r.Errors[i].Err = &e
+		}
+	}
 }
 
 func (e *WriteError) appendElement(dst []byte, key string) []byte {

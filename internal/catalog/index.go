@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"oxbow/internal/backend"
 	"oxbow/internal/bson"
 	"oxbow/internal/mongoerr"
 	"oxbow/internal/route"
@@ -118,11 +119,7 @@ func (c *Catalog) tryIndexes(ctx context.Context, col *Collection, specs []bson.
 	if dropErr := d.drop(context.WithoutCancel(ctx), Database, name); dropErr != nil && err == nil {
 		err = dropErr
 	}
-	var refused *mongoerr.Error
-	if errors.As(err, &refused) {
-		return refused // without the trial's name around it
-	}
-	return err
+	return aboutCollection(err, backend.Namespace{Database: Database, Collection: name}, col.Namespace())
 }
 
 // checkUnique refuses a unique index that lacks a field of the layout: documents of two partitions could have the same key.
@@ -306,13 +303,24 @@ func (c *Catalog) onPartitions(ctx context.Context, g *gate, ns string, f func(d
 		if now := col.Partition(p.Name()); now != nil && (now.State == route.Active || now.State == route.Hidden) {
 			d, err := c.deployment(p)
 			if err == nil {
-				err = f(d, p)
+				err = aboutCollection(f(d, p), backend.Namespace{Database: p.Database, Collection: p.Collection}, ns)
 			}
 			targets = append(targets, Target{Partition: p, Err: err})
 		}
 		g.physical.release()
 	}
 	return targets, nil
+}
+
+// aboutCollection is a backend's error on a physical collection as the application gets it: with the name of its own collection.
+func aboutCollection(err error, physical backend.Namespace, ns string) error {
+	var refused *mongoerr.Error
+	if errors.As(err, &refused) {
+		if renamed := backend.RenameError(refused, physical, ns); renamed != refused {
+			return renamed
+		}
+	}
+	return err
 }
 
 func firstDuplicate(targets []Target) error {

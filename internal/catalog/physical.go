@@ -28,7 +28,7 @@ func (d deployment) command(ctx context.Context, database string, fields func([]
 	}
 	reply, err := d.run.Run(ctx, &backend.Request{Body: body})
 	if err != nil {
-		return nil, fmt.Errorf("run a command on backend %s: %w", d.name, err)
+		return nil, fmt.Errorf("%w: %w", backend.NoReply(ctx, d.name, err), err)
 	}
 	if err := backend.Check(reply); err != nil {
 		return nil, err

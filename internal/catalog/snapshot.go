@@ -92,12 +92,17 @@ type Collection struct {
 	UUID     [16]byte
 
 	config *config.Collection
-	record *record
+	record *record          // nil only where no catalog made the collection: in tests
 	byName map[string][]int // physical namespace → indexes into All
 }
 
 // Namespace returns "database.collection".
-func (c *Collection) Namespace() string { return c.Database + "." + c.Name }
+func (c *Collection) Namespace() string {
+	if c.record != nil {
+		return c.record.namespace // put together once: every statement asks for it
+	}
+	return c.Database + "." + c.Name
+}
 
 // Partition returns the partition with a physical name, or nil.
 func (c *Collection) Partition(name string) *route.Partition {

@@ -7,7 +7,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
-	"oxbow/internal/backend"
 	"oxbow/internal/bson"
 	"oxbow/internal/plan"
 	"oxbow/internal/statement"
@@ -124,8 +123,8 @@ func (f *figures) appendIndexSizes(dst []byte) []byte {
 // allTargets are a collection's routed partitions.
 func allTargets(src plan.Source) []plan.Target {
 	var out []plan.Target
-	for _, p := range src.Collection.Table.Partitions {
-		out = append(out, plan.Target{Backend: p.Backend, Namespace: backend.Namespace{Database: p.Database, Collection: p.Collection}})
+	for i := range src.Collection.Table.Partitions {
+		out = append(out, plan.PartitionTarget(src.Namespace(), &src.Collection.Table.Partitions[i]))
 	}
 	return out
 }

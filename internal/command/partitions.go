@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"oxbow/internal/backend"
 	"oxbow/internal/bson"
 	"oxbow/internal/exec"
 	"oxbow/internal/mongoerr"
@@ -72,7 +71,7 @@ func (d *Data) listPartitions(ctx context.Context, req *Request, reply *Reply) e
 	for i := range all {
 		var figures bson.Document
 		if stats && all[i].State != route.Creating && all[i].State != route.Dropping {
-			if figures, err = d.partitionStats(ctx, &all[i]); err != nil {
+			if figures, err = d.partitionStats(ctx, a.source.Namespace(), &all[i]); err != nil {
 				return err
 			}
 		}
@@ -81,8 +80,8 @@ func (d *Data) listPartitions(ctx context.Context, req *Request, reply *Reply) e
 	return d.firstBatch(ctx, req, reply, a.source.Namespace(), exec.Slice(docs), batch{size: -1})
 }
 
-func (d *Data) partitionStats(ctx context.Context, p *route.Partition) (bson.Document, error) {
-	t := plan.Target{Backend: p.Backend, Namespace: backend.Namespace{Database: p.Database, Collection: p.Collection}}
+func (d *Data) partitionStats(ctx context.Context, ns string, p *route.Partition) (bson.Document, error) {
+	t := plan.PartitionTarget(ns, p)
 	replies, err := d.Exec.Gather(ctx, []plan.Target{t}, plan.Command{Name: "collStats"})
 	if err != nil {
 		return nil, err

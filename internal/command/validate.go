@@ -46,7 +46,7 @@ func (d *Data) validate(ctx context.Context, req *Request, reply *Reply) error {
 		it := bson.Elements(list.Data)
 		for it.Next() {
 			text, _ := it.Value().StringValueOK()
-			problems.AppendString(targets[i].Namespace.String() + ": " + text)
+			problems.AppendString("partition " + targets[i].Namespace.String() + ": " + text)
 		}
 	}
 	dst := bsoncore.AppendStringElement(reply.Elements, "ns", a.source.Namespace())

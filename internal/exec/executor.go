@@ -2,9 +2,6 @@ package exec
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	"oxbow/internal/backend"
@@ -45,7 +42,7 @@ func (e *Executor) Run(ctx context.Context, name string, req *backend.Request) (
 	}
 	reply, err := b.Run(ctx, req)
 	if err != nil {
-		return nil, noReply(ctx, name, err)
+		return nil, backend.NoReply(ctx, name, err)
 	}
 	return reply, nil
 }
@@ -56,7 +53,10 @@ func (e *Executor) send(ctx context.Context, t plan.Target, c plan.Command) (bso
 	if err != nil {
 		return nil, err
 	}
-	return reply, backend.Check(reply)
+	if err := backend.Check(reply); err != nil {
+		return nil, e.refused(t, err)
+	}
+	return reply, nil
 }
 
 // withTimeLimit tells the target what is left of the command's time, so that work ends there too.
@@ -67,49 +67,4 @@ func withTimeLimit(ctx context.Context, c plan.Command) plan.Command {
 	}
 	left := max(1, time.Until(deadline).Milliseconds())
 	return c.With(bsoncore.AppendInt64Element(nil, "maxTimeMS", left))
-}
-
-// noReply turns a backend's failure to answer into what the client gets.
-func noReply(ctx context.Context, name string, err error) error {
-	var known *mongoerr.Error
-	switch {
-	case errors.As(err, &known):
-		return known
-	case ctx.Err() != nil:
-		return ended(ctx)
-	}
-	code := mongoerr.HostUnreachable
-	if !errors.Is(err, backend.ErrUnavailable) {
-		code = mongoerr.NetworkTimeout
-	}
-	return mongoerr.New(code, "backend %s: %s", name, err)
-}
-
-// ended is the error of a command whose context has ended: the cause where it is MongoDB's, else by the kind of end.
-func ended(ctx context.Context) error {
-	var known *mongoerr.Error
-	cause := context.Cause(ctx)
-	switch {
-	case errors.As(cause, &known):
-		return known
-	case errors.Is(cause, context.DeadlineExceeded):
-		return mongoerr.New(mongoerr.MaxTimeMSExpired, "operation exceeded time limit")
-	}
-	return mongoerr.New(mongoerr.Interrupted, "operation was interrupted")
-}
-
-// asCollection puts the application's namespace in the place of a partition's in an error: that one means nothing to it.
-func asCollection(e *mongoerr.Error, partition backend.Namespace, collection string) *mongoerr.Error {
-	renamed := *e
-	renamed.Message = strings.ReplaceAll(e.Message, partition.String()+" ", collection+" ")
-	return &renamed
-}
-
-// onTarget adds the target to an error that does not name it.
-func onTarget(t plan.Target, err error) error {
-	var known *mongoerr.Error
-	if errors.As(err, &known) {
-		return err
-	}
-	return fmt.Errorf("run on %s: %w", t, err)
 }

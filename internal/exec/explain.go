@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Explain has every target explain its part, and returns the replies in the order of the targets.
+// Explain has every target explain its part, and returns the replies in the order of the targets. Where they name the partition they have the
+// collection's name.
 func (e *Executor) Explain(ctx context.Context, p *plan.Explain, verbosity string) ([]bson.Document, error) {
 	parts := make([]bson.Document, len(p.Routed.Targets))
 	g, ctx := errgroup.WithContext(ctx)
@@ -35,5 +36,11 @@ func (e *Executor) explainOn(ctx context.Context, t plan.Target, c plan.Command,
 	if err != nil {
 		return nil, err
 	}
-	return reply, backend.Check(reply)
+	if err := backend.Check(reply); err != nil {
+		return nil, e.refused(t, err)
+	}
+	if t.Logical != "" {
+		reply = backend.RenameFields(reply, t.Namespace, t.Logical)
+	}
+	return reply, nil
 }

@@ -40,7 +40,7 @@ func (e *Executor) find(p *plan.Find) source {
 func (e *Executor) group(p *plan.Find, targets []plan.Target) source {
 	streams := make([]source, len(targets))
 	for i, t := range targets {
-		streams[i] = &targetStream{exec: e, target: t, command: p.Command, batchSize: p.BatchSize, partition: p.Source.Collection != nil}
+		streams[i] = &targetStream{exec: e, target: t, command: p.Command, batchSize: p.BatchSize}
 	}
 	switch {
 	case len(streams) == 0:
@@ -59,6 +59,7 @@ type empty struct{}
 func (empty) Next(context.Context) (bson.Document, error) { return nil, nil }
 func (empty) Target() plan.Target                         { return plan.Target{} }
 func (empty) Close() error                                { return nil }
+func (empty) kill(context.Context) error                  { return nil }
 
 // window is a stream's documents behind skip, at most limit of them.
 type window struct {

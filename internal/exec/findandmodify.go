@@ -25,10 +25,13 @@ func (e *Executor) FindAndModify(ctx context.Context, p *plan.FindAndModify, o O
 	} else {
 		reply, err = m.inTurn(ctx)
 	}
-	if reply != nil || err != nil {
-		return reply, err
+	if reply == nil && err == nil {
+		reply, err = m.unmatched(ctx)
 	}
-	return m.unmatched(ctx)
+	if err != nil {
+		return nil, m.concern.inError(err)
+	}
+	return m.concern.inReply(reply), nil
 }
 
 // modifying is one findAndModify being run.
@@ -36,6 +39,7 @@ type modifying struct {
 	exec    *Executor
 	plan    *plan.FindAndModify
 	options Options
+	concern concern // of the targets tried so far
 }
 
 // inTurn tries the targets one after the other; nil if none had a match.
@@ -112,8 +116,13 @@ func (m *modifying) modify(ctx context.Context, t plan.Target, c plan.Command, f
 		return nil, false, err
 	}
 	if err := backend.Check(reply); err != nil {
-		return nil, false, asCollection(mongoerr.From(err), t.Namespace, m.plan.Namespace)
+		return nil, false, m.exec.refused(t, err)
 	}
+	part, err := backend.ParseWriteReply(reply)
+	if err != nil {
+		return nil, false, mongoerr.New(mongoerr.InvalidBSON, "backend %s sent a malformed reply", t.Backend)
+	}
+	m.concern.note(part)
 	last, _ := bson.Get(reply, "lastErrorObject")
 	n, _ := bson.Get(last.Data, "n")
 	count, _ := n.AsInt64OK()

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// closeTimeout bounds the killing of a backend's cursor.
+// closeTimeout bounds the killing of a stream's cursors on the backends, of all together.
 const closeTimeout = 5 * time.Second
 
 // source is a stream that can say where its last document came from.
@@ -22,6 +22,15 @@ type source interface {
 	Close() error
 	// Target is where the last document came from.
 	Target() plan.Target
+	// kill is Close within a time that several streams share.
+	kill(ctx context.Context) error
+}
+
+// closed closes a stream. It must not depend on the command's context, which may have ended.
+func closed(s source) error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	return s.kill(ctx)
 }
 
 // Target is where the documents come from.
@@ -49,19 +58,14 @@ func (s *sequence) Next(ctx context.Context) (bson.Document, error) {
 
 func (s *sequence) Target() plan.Target { return s.of[min(s.at, len(s.of)-1)].Target() }
 
-func (s *sequence) Close() error {
+func (s *sequence) Close() error { return closed(s) }
+
+// kill closes the stream that is being read: those before it have ended, those behind it are not open yet.
+func (s *sequence) kill(ctx context.Context) error {
 	if s.at >= len(s.of) {
 		return nil
 	}
-	return closeAll(s.of[s.at:])
-}
-
-func closeAll(streams []source) error {
-	var errs []error
-	for _, s := range streams {
-		errs = append(errs, s.Close())
-	}
-	return errors.Join(errs...)
+	return s.of[s.at].kill(ctx)
 }
 
 // merge is ordered streams merged into one order. Each holds one document ahead; the heap orders them by their sort keys, and
@@ -178,4 +182,19 @@ func (m *merge) down(i int) {
 
 func (m *merge) Target() plan.Target { return m.last.stream.Target() }
 
-func (m *merge) Close() error { return closeAll(m.of) }
+func (m *merge) Close() error { return closed(m) }
+
+// kill kills the cursors of all streams, several at a time. One that fails keeps no other from being tried.
+func (m *merge) kill(ctx context.Context) error {
+	errs := make([]error, len(m.of))
+	var g errgroup.Group
+	g.SetLimit(Fanout)
+	for i, s := range m.of {
+		g.Go(func() error {
+			errs[i] = s.kill(ctx)
+			return nil
+		})
+	}
+	g.Wait()
+	return errors.Join(errs...)
+}

@@ -17,7 +17,7 @@ func (e *Executor) each(ctx context.Context, targets []plan.Target, c plan.Comma
 	case 1:
 		reply, err := e.send(ctx, targets[0], c)
 		if err != nil {
-			return onTarget(targets[0], err)
+			return err
 		}
 		return take(0, reply)
 	}
@@ -27,7 +27,7 @@ func (e *Executor) each(ctx context.Context, targets []plan.Target, c plan.Comma
 		g.Go(func() error {
 			reply, err := e.send(ctx, t, c)
 			if err != nil {
-				return onTarget(t, err)
+				return err
 			}
 			return take(i, reply)
 		})

@@ -17,7 +17,6 @@ type targetStream struct {
 	target    plan.Target
 	command   plan.Command
 	batchSize int64 // 0: the backend's own choice
-	partition bool  // of a collection with a layout, so that it may be dropped under the stream
 
 	opened bool
 	id     int64 // the backend's cursor; 0: none
@@ -50,8 +49,8 @@ func (s *targetStream) Next(ctx context.Context) (bson.Document, error) {
 // open runs the command that makes the cursor.
 func (s *targetStream) open(ctx context.Context) error {
 	s.opened = true
-	if s.partition && s.exec.Gone != nil && s.exec.Gone(s.target) {
-		return mongoerr.New(mongoerr.QueryPlanKilled, "partition %s was dropped before the cursor reached it", s.target.Namespace)
+	if s.target.Logical != "" && s.exec.Gone != nil && s.exec.Gone(s.target) {
+		return mongoerr.New(mongoerr.QueryPlanKilled, "a partition of %s was dropped before the cursor reached it", s.target.Logical)
 	}
 	c := s.command
 	if s.batchSize > 0 {
@@ -62,7 +61,11 @@ func (s *targetStream) open(ctx context.Context) error {
 	if c.Name == "aggregate" {
 		c = c.With(cursorElement(s.batchSize))
 	}
-	return s.take(s.exec.send(ctx, s.target, c))
+	reply, err := s.exec.send(ctx, s.target, c)
+	if err != nil {
+		return err
+	}
+	return s.take(reply)
 }
 
 // cursorElement is aggregate's cursor option.
@@ -85,26 +88,33 @@ func (s *targetStream) more(ctx context.Context) error {
 	}
 	body = bsoncore.AppendStringElement(body, "$db", s.target.Namespace.Database)
 	body, _ = bsoncore.AppendDocumentEnd(body, at)
-	return s.take(s.exec.Run(ctx, s.target.Backend, &backend.Request{Body: body}))
+	reply, err := s.exec.Run(ctx, s.target.Backend, &backend.Request{Body: body})
+	if err != nil {
+		return err
+	}
+	return s.take(reply)
 }
 
-// take makes a reply's batch the current one.
-func (s *targetStream) take(reply bson.Document, err error) error {
-	if err != nil {
-		s.id = 0
-		return onTarget(s.target, err)
-	}
+// take makes a reply's batch the current one. A reply with an error ends the backend's cursor.
+func (s *targetStream) take(reply bson.Document) error {
 	c, err := backend.ParseCursorReply(reply)
 	if err != nil {
 		s.id = 0
-		return onTarget(s.target, err)
+		return s.exec.refused(s.target, err)
 	}
 	s.id, s.batch = c.ID, bson.Elements(c.Batch)
 	return nil
 }
 
-// Close kills the backend's cursor. It must not depend on the command's context, which may have ended.
+// Close kills the backend's cursor.
 func (s *targetStream) Close() error {
+	if s.id == 0 {
+		return nil
+	}
+	return closed(s)
+}
+
+func (s *targetStream) kill(ctx context.Context) error {
 	if s.id == 0 {
 		return nil
 	}
@@ -115,8 +125,6 @@ func (s *targetStream) Close() error {
 	body = bsoncore.AppendStringElement(body, "$db", s.target.Namespace.Database)
 	body, _ = bsoncore.AppendDocumentEnd(body, at)
 	s.id = 0
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-	defer cancel()
 	_, err := s.exec.Run(ctx, s.target.Backend, &backend.Request{Body: body})
 	return err
 }

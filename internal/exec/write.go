@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -71,29 +72,36 @@ func (w *writing) run(ctx context.Context, steps []plan.Step, refused []backend.
 		outcomes = w.atOnce(ctx, steps)
 	}
 	total := &backend.WriteReply{}
-	for _, o := range outcomes {
-		if o.err != nil {
-			return nil, o.err
-		}
+	var failure error
+	for i := range outcomes {
+		o := &outcomes[i]
 		addDone(total, &o.reply)
 		total.Errors = append(total.Errors, o.reply.Errors...)
+		if failure == nil {
+			failure = o.err
+		}
+	}
+	if failure != nil {
+		met := concern{total.ConcernError, total.Labels}
+		return nil, met.inError(failure)
 	}
 	if !w.ordered || len(total.Errors) == 0 {
 		total.Errors = append(total.Errors, refused...)
 	}
-	slices.SortFunc(total.Errors, func(a, b backend.WriteError) int { return int(a.Index) - int(b.Index) })
-	slices.SortFunc(total.Upserted, func(a, b backend.Upserted) int { return int(a.Index) - int(b.Index) })
+	slices.SortFunc(total.Errors, func(a, b backend.WriteError) int { return cmp.Compare(a.Index, b.Index) })
+	slices.SortFunc(total.Upserted, func(a, b backend.Upserted) int { return cmp.Compare(a.Index, b.Index) })
+	total.ShortenErrors()
 	return total, nil
 }
 
-// addDone adds a part's reply to the total, its statements' errors aside. One write concern error stands for all.
+// addDone adds a part's reply to the total, its statements' errors aside. One write concern error, with its labels, stands for all.
 func addDone(total, part *backend.WriteReply) {
 	total.N += part.N
 	total.Modified += part.Modified
 	total.Upserted = append(total.Upserted, part.Upserted...)
 	total.RetriedStmts = append(total.RetriedStmts, part.RetriedStmts...)
 	if total.ConcernError == nil {
-		total.ConcernError = part.ConcernError
+		total.ConcernError, total.Labels = part.ConcernError, part.Labels
 	}
 }
 
@@ -143,17 +151,37 @@ func (w *writing) together(ctx context.Context, r *plan.Run) outcome {
 	}
 	parsed, err := backend.ParseWriteReply(reply)
 	if err != nil {
-		return outcome{err: err}
+		return outcome{err: w.refused(r, err)}
 	}
 	for i := range parsed.Errors {
 		e := &parsed.Errors[i]
-		e.Err = asCollection(e.Err, r.Namespace(int(e.Index)), w.collection)
+		if !r.Has(e.Index) {
+			return outcome{err: strayIndex(r.Backend, e.Index)}
+		}
+		e.Err = backend.RenameError(e.Err, r.Namespace(int(e.Index)), w.collection)
 		e.Index = r.Index[e.Index]
 	}
 	for i := range parsed.Upserted {
-		parsed.Upserted[i].Index = r.Index[parsed.Upserted[i].Index]
+		u := &parsed.Upserted[i]
+		if !r.Has(u.Index) {
+			return outcome{err: strayIndex(r.Backend, u.Index)}
+		}
+		u.Index = r.Index[u.Index]
 	}
 	return outcome{reply: *parsed}
+}
+
+// refused is a backend's error about a run as a whole: it may name any of the run's partitions.
+func (w *writing) refused(r *plan.Run, err error) error {
+	known := mongoerr.From(err)
+	for _, ns := range r.Namespaces {
+		known = backend.RenameError(known, ns, w.collection)
+	}
+	return w.exec.onBackend(r.Backend, known)
+}
+
+func strayIndex(name string, index int32) error {
+	return mongoerr.New(mongoerr.InternalError, "backend %s answered for statement %d, which it was not sent", name, index)
 }
 
 // request is a run as a command.
@@ -211,33 +239,41 @@ func (w *writing) each(ctx context.Context, s *plan.Each) outcome {
 	}
 	g.Wait()
 	var total outcome
-	for _, o := range outcomes {
-		if o.err != nil {
-			return o
-		}
-		addDone(&total.reply, &o.reply)
-		if len(total.reply.Errors) == 0 { // one error a statement, as from one server
-			total.reply.Errors = o.reply.Errors
-		}
+	for i := range outcomes {
+		total.add(outcomes[i])
 	}
-	if total.reply.N == 0 && len(total.reply.Errors) == 0 {
-		return w.upsert(ctx, s.Upsert, s.Index)
+	if total.err == nil && total.reply.N == 0 && len(total.reply.Errors) == 0 {
+		total.add(w.upsert(ctx, s.Upsert, s.Index))
 	}
 	return total
 }
 
+// add adds the outcome of a further part of one statement. A statement has one error, as from one server: the first.
+func (o *outcome) add(part outcome) {
+	addDone(&o.reply, &part.reply)
+	if len(o.reply.Errors) == 0 {
+		o.reply.Errors = part.reply.Errors
+	}
+	if o.err == nil {
+		o.err = part.err
+	}
+}
+
 // first runs a statement for one document on one target after the other, until one had a match.
 func (w *writing) first(ctx context.Context, s *plan.First) outcome {
+	var total outcome
 	for _, t := range s.Routed.Targets {
-		o := w.one(ctx, t, s.Index, s.Statement)
-		if o.err != nil || o.reply.N > 0 || len(o.reply.Errors) > 0 {
-			return o
+		total.add(w.one(ctx, t, s.Index, s.Statement))
+		if total.err != nil || total.reply.N > 0 || len(total.reply.Errors) > 0 {
+			return total
 		}
 	}
 	if refused, err := w.guarded(ctx, s.Guard); err != nil || refused != nil {
-		return failed(refused, err).at(s.Index)
+		total.add(failed(refused, err).at(s.Index))
+		return total
 	}
-	return w.upsert(ctx, s.Upsert, s.Index)
+	total.add(w.upsert(ctx, s.Upsert, s.Index))
+	return total
 }
 
 // upsert inserts where nothing matched.

@@ -37,6 +37,9 @@ func (r *Run) Namespace(i int) backend.Namespace {
 	return r.Namespaces[i]
 }
 
+// Has reports whether the run has a statement of that index: a reply may speak of no other.
+func (r *Run) Has(i int32) bool { return 0 <= i && int(i) < len(r.Statements) }
+
 // Abilities tells what the backend of that name can do.
 type Abilities func(name string) backend.Abilities
 

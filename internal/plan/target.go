@@ -17,6 +17,7 @@ import (
 type Target struct {
 	Backend   string
 	Namespace backend.Namespace
+	Logical   string // the namespace of the collection that it is a partition of, which errors name; "": a plain collection
 }
 
 // String returns "backend/database.collection".
@@ -57,13 +58,18 @@ type Source struct {
 }
 
 // Namespace returns "database.collection".
-func (s Source) Namespace() string { return s.Database + "." + s.Name }
+func (s Source) Namespace() string {
+	if s.Collection != nil {
+		return s.Collection.Namespace()
+	}
+	return s.Database + "." + s.Name
+}
 
 // route returns the partitions that documents matching filter can be in, ascending by time and slot.
 func (s Source) route(filter *query.Filter) (route.Route, Routed) {
 	if s.Collection == nil {
 		ns := backend.Namespace{Database: s.Database, Collection: s.Name}
-		return route.Route{}, Routed{Targets: []Target{{s.Backend, ns}}, Of: 1}
+		return route.Route{}, Routed{Targets: []Target{{Backend: s.Backend, Namespace: ns}}, Of: 1}
 	}
 	r := s.Collection.Table.Route(filter)
 	routed := Routed{route: &r, Of: len(s.Collection.Table.Partitions)}
@@ -75,7 +81,12 @@ func (s Source) route(filter *query.Filter) (route.Route, Routed) {
 
 func (s Source) target(partition int) Target {
 	p := &s.Collection.Table.Partitions[partition]
-	return Target{p.Backend, backend.Namespace{Database: p.Database, Collection: p.Collection}}
+	return PartitionTarget(s.Namespace(), p)
+}
+
+// PartitionTarget is a partition of the collection with that namespace as a target.
+func PartitionTarget(logical string, p *route.Partition) Target {
+	return Target{Backend: p.Backend, Namespace: backend.Namespace{Database: p.Database, Collection: p.Collection}, Logical: logical}
 }
 
 // Command is a command without the names that differ from target to target.

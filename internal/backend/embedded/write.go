@@ -155,7 +155,7 @@ func (w *writing) run(b *Backend, op operation) (*backend.WriteReply, error) {
 		reply.Errors = append(reply.Errors, w.refused...)
 	}
 	slices.SortFunc(reply.Errors, func(a, b backend.WriteError) int { return int(a.Index) - int(b.Index) })
-	shorten(reply.Errors)
+	reply.ShortenErrors()
 	return reply, nil
 }
 
@@ -210,22 +210,6 @@ func retryable(g *statement.Generic, err error) error {
 	labelled := *e
 	labelled.Labels = append(slices.Clone(e.Labels), "RetryableWriteError")
 	return &labelled
-}
-
-// maxErrorText bounds the messages of one reply, in bytes: beyond it errors keep code and index, as MongoDB's do, so that the
-// reply of a large failed batch stays a document.
-const maxErrorText = 1 << 20
-
-func shorten(errors []backend.WriteError) {
-	total := 0
-	for i := range errors {
-		total += len(errors[i].Err.Message) + len(errors[i].Err.Info)
-		if total > maxErrorText {
-			e := *errors[i].Err
-			e.Message, e.Info = "", nil
-			errors[i].Err = &e
-		}
-	}
 }
 
 // writeReply builds the reply document of insert, update and delete.
