@@ -8,7 +8,7 @@ import (
 )
 
 // Distinct calls yield for each distinct value at path among the query's documents, array elements one by one, in the order of
-// bson.Compare where an index gives them and first seen otherwise. Skip, limit and sort of the query are not used.
+// an index where one gives them and first seen otherwise. Skip, limit and sort of the query are not used.
 //
 // An index that begins with the path and decides the filter is read a value at a time, its other keys skipped.
 func (t *Table) Distinct(ctx context.Context, path bson.Path, q Query, yield func(bson.Value) error) error {
@@ -80,7 +80,6 @@ func (s *scan) gives(path string) bool {
 func (d *distinct) fromIndex(ctx context.Context) error {
 	sc := d.x.scanners[0]
 	desc := sc.scan.keys[0].Desc
-	var values []bson.Value
 	null := bson.AppendKey(nil, bson.Null, desc)
 	for {
 		ok, err := d.x.advance(ctx, sc)
@@ -88,7 +87,7 @@ func (d *distinct) fromIndex(ctx context.Context) error {
 			return err
 		}
 		if !ok {
-			break
+			return nil
 		}
 		doc, err := d.x.document(sc, sc.id())
 		if err != nil {
@@ -104,19 +103,11 @@ func (d *distinct) fromIndex(ctx context.Context) error {
 		if !ok && slices.Equal(head, null) {
 			continue
 		}
-		if desc {
-			values = append(values, bson.Value{Type: v.Type, Data: slices.Clone(v.Data)})
-		} else if err := d.yield(v); err != nil {
+		if err := d.yield(v); err != nil {
 			return err
 		}
 		sc.leave(len(head))
 	}
-	for _, v := range slices.Backward(values) {
-		if err := d.yield(v); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // leave makes the scanner go on behind all keys that share the first n bytes of the current key's fields.

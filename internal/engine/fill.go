@@ -29,7 +29,7 @@ func (t *Table) fill(ctx context.Context, fresh []*index) error {
 		if err := interrupted(ctx); err != nil {
 			return err
 		}
-		if from, err = f.step(from); err != nil {
+		if from, err = f.step(ctx, from); err != nil {
 			return fmt.Errorf("build index: %w", err)
 		}
 	}
@@ -47,7 +47,7 @@ type filler struct {
 }
 
 // step does the documents from a key on and returns where to go on, or nil at the end.
-func (f *filler) step(from []byte) (next []byte, err error) {
+func (f *filler) step(ctx context.Context, from []byte) (next []byte, err error) {
 	v, err := f.t.enter() // a drop of the table waits until the step is through
 	if err != nil {
 		return nil, err
@@ -60,7 +60,10 @@ func (f *filler) step(from []byte) (next []byte, err error) {
 	for _, k := range f.keys {
 		f.held = append(f.held, idLatch(k))
 	}
-	held := f.t.db.latches.acquire(f.held)
+	held, err := f.t.db.latches.acquire(ctx, f.held)
+	if err != nil {
+		return nil, err
+	}
 	defer f.t.db.latches.release(held)
 	last := f.keys[len(f.keys)-1]
 	if err := f.write(last); err != nil {

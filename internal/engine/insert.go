@@ -254,7 +254,10 @@ func (w *writer) insertEntered() error {
 			return err
 		}
 	}
-	held := w.db.latches.acquire(w.held)
+	held, err := w.db.latches.acquire(w.ctx, w.held)
+	if err != nil {
+		return err
+	}
 	defer w.db.latches.release(held)
 	if err := w.findExisting(); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"slices"
 	"sync"
 
@@ -41,29 +42,61 @@ func (l *latches) init() {
 }
 
 // acquire takes the latches, which it sorts and rids of repeats, and returns them for release. None of them may be held by the
-// caller, nor may a greater one.
-func (l *latches) acquire(all []latch) []latch {
+// caller, nor may a greater one. It holds none when ctx ends first, and returns the error of that.
+func (l *latches) acquire(ctx context.Context, all []latch) ([]latch, error) {
 	slices.Sort(all)
 	all = slices.Compact(all)
-	for _, one := range all {
-		l.take(one)
+	for i, one := range all {
+		if err := l.take(ctx, one); err != nil {
+			l.release(all[:i])
+			return nil, err
+		}
 	}
-	return all
+	return all, nil
 }
 
-func (l *latches) take(one latch) {
+func (l *latches) take(ctx context.Context, one latch) error {
+	turn := l.queue(one)
+	if turn == nil {
+		return nil
+	}
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+	}
+	if !l.unqueue(one, turn) {
+		l.release([]latch{one}) // it was given in the same moment
+	}
+	return interrupted(ctx)
+}
+
+// queue takes a latch, or returns the channel that is closed once it has been given to the caller.
+func (l *latches) queue(one latch) chan struct{} {
 	s := &l.shards[one%latchShards]
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	waiting, held := s.held[one]
 	if !held {
 		s.held[one] = nil
-		s.mu.Unlock()
-		return
+		return nil
 	}
 	turn := make(chan struct{})
 	s.held[one] = append(waiting, turn)
-	s.mu.Unlock()
-	<-turn
+	return turn
+}
+
+// unqueue stops waiting. It reports false if the latch has been given already.
+func (l *latches) unqueue(one latch, turn chan struct{}) bool {
+	s := &l.shards[one%latchShards]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := slices.Index(s.held[one], turn)
+	if at < 0 {
+		return false
+	}
+	s.held[one] = slices.Delete(s.held[one], at, at+1)
+	return true
 }
 
 // release gives the latches to whoever waits for them.

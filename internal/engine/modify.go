@@ -196,8 +196,11 @@ func (w *writer) changeGroup(t *Table, c *change, keys [][]byte) (done int, err 
 	for _, k := range keys {
 		w.held = append(w.held, idLatch(k))
 	}
-	held := w.db.latches.acquire(w.held)
-	defer func() { w.db.latches.release(held) }()
+	held, err := w.db.latches.acquire(w.ctx, w.held)
+	if err != nil {
+		return 0, err
+	}
+	defer w.db.latches.release(held)
 	g := group{w: w, t: t, v: v, c: c, alone: len(keys) == 1, arrays: newArrays(t), b: w.db.pebble.NewBatch()}
 	defer g.close()
 	for _, k := range keys {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -170,4 +171,28 @@ func unquoted(s string) string {
 		}
 	}
 	return string(out)
+}
+
+// TestDistinctYieldsAtOnce: the values of a descending index come one by one too, so that who takes them can stop before all are read.
+func TestDistinctYieldsAtOnce(t *testing.T) {
+	db := memoryDB(t, nil)
+	table := tableOf(t, db, []string{`{"key": {"n": -1}, "name": "n_-1"}`}, nil)
+	for i := range 500 {
+		insert(t, db, docOf(t, fmt.Sprintf(`{"_id": %d, "n": %d}`, i, i)))
+	}
+	cursor := openCursor(t, table, Query{distinct: "n"})
+	var got []string
+	enough := errors.New("enough")
+	d := distinct{path: bson.ParsePath("n"), x: cursor.x, yield: func(v bson.Value) error {
+		if got = append(got, valueText(v)); len(got) == 3 {
+			return enough
+		}
+		return nil
+	}}
+	if err := d.run(t.Context()); err != enough || fmt.Sprint(got) != "[499 498 497]" {
+		t.Errorf("%v, %v", got, err)
+	}
+	if keys, _ := cursor.Examined(); keys > 3 {
+		t.Errorf("%d keys read for 3 values", keys)
+	}
 }

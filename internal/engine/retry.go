@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -29,9 +30,9 @@ type sessionKey = [sessionLen]byte
 // session is one session's state. Whoever has it checked out owns it; it is not kept over a sync.
 type session struct {
 	key   sessionKey
-	owner sync.Mutex
-	gone  bool      // no longer in the map
-	used  time.Time // last checked out
+	owner chan struct{} // holds one element while the session is checked out
+	gone  bool          // no longer in the map
+	used  time.Time     // last checked out
 
 	loaded  bool
 	begun   bool              // a call came with txn, or there are records of it
@@ -57,27 +58,40 @@ func keyOfSession(id []byte) (k sessionKey) {
 	return k
 }
 
-// own returns a session, locked.
-func (r *retries) own(key sessionKey) *session {
+// session returns the session of a key, which the caller does not own yet.
+func (r *retries) session(key sessionKey) *session {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, ok := r.sessions[key]
+	if !ok {
+		s = &session{key: key, owner: make(chan struct{}, 1)}
+		r.sessions[key] = s
+	}
+	return s
+}
+
+// own returns a session that the caller alone uses until it checks it in, or the error of a context that ends first.
+func (r *retries) own(ctx context.Context, key sessionKey) (*session, error) {
 	for {
-		r.mu.Lock()
-		s, ok := r.sessions[key]
-		if !ok {
-			s = &session{key: key}
-			r.sessions[key] = s
+		s := r.session(key)
+		select {
+		case s.owner <- struct{}{}:
+		case <-ctx.Done():
+			return nil, interrupted(ctx)
 		}
-		r.mu.Unlock()
-		s.owner.Lock()
 		if !s.gone {
-			return s
+			return s, nil
 		}
-		s.owner.Unlock()
+		s.checkIn()
 	}
 }
 
 // checkOut returns the session of a call, once no other call has it, ready for the call's number.
-func (r *retries) checkOut(db *DB, o *Retry) (*session, error) {
-	s := r.own(keyOfSession(o.Session))
+func (r *retries) checkOut(ctx context.Context, db *DB, o *Retry) (*session, error) {
+	s, err := r.own(ctx, keyOfSession(o.Session))
+	if err != nil {
+		return nil, err
+	}
 	s.used = time.Now()
 	if err := s.begin(db, o); err != nil {
 		s.checkIn()
@@ -86,7 +100,7 @@ func (r *retries) checkOut(db *DB, o *Retry) (*session, error) {
 	return s, nil
 }
 
-func (s *session) checkIn() { s.owner.Unlock() }
+func (s *session) checkIn() { <-s.owner }
 
 func (s *session) begin(db *DB, o *Retry) error {
 	if !s.loaded {
@@ -272,87 +286,4 @@ func (s *session) committed(r *record) {
 	if s.answers != nil {
 		s.learn(r)
 	}
-}
-
-// expireLoop forgets sessions that have not been used for a while.
-func (db *DB) expireLoop() {
-	ticker := time.NewTicker(db.options.RetryAge / 4)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-db.stop:
-			return
-		case now := <-ticker.C:
-			if err := db.expire(now.Add(-db.options.RetryAge)); err != nil {
-				db.options.Log.Error("engine: forget retry records", "dir", db.options.Dir, "error", err)
-			}
-		}
-	}
-}
-
-// expire forgets sessions, in memory and on disk, that were last used before a time.
-func (db *DB) expire(before time.Time) error {
-	keys, err := db.retries.list(db)
-	if err != nil {
-		return err
-	}
-	for key := range keys {
-		s := db.retries.own(key)
-		err := s.expire(db, before)
-		s.checkIn()
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// list returns the sessions in memory and on disk.
-func (r *retries) list(db *DB) (map[sessionKey]struct{}, error) {
-	keys := make(map[sessionKey]struct{})
-	r.mu.Lock()
-	for k := range r.sessions {
-		keys[k] = struct{}{}
-	}
-	r.mu.Unlock()
-	start := []byte{kindRetry}
-	it, err := db.pebble.NewIter(&pebble.IterOptions{LowerBound: start, UpperBound: appendPrefixEnd(nil, start)})
-	if err != nil {
-		return nil, fmt.Errorf("list sessions: %w", err)
-	}
-	for it.First(); it.Valid(); it.Next() {
-		var k sessionKey
-		copy(k[:], it.Key()[1:])
-		keys[k] = struct{}{}
-	}
-	return keys, errors.Join(it.Error(), it.Close())
-}
-
-// expire removes a session that its caller owns, if it is old enough.
-func (s *session) expire(db *DB, before time.Time) error {
-	if !s.loaded {
-		if err := s.load(db); err != nil {
-			return err
-		}
-	}
-	if !s.used.Before(before) || !s.latest.Before(before) {
-		return nil
-	}
-	b := db.pebble.NewBatch()
-	defer b.Close()
-	for n := range max(s.slots, s.stale) {
-		if err := b.Delete(appendRetryKey(nil, s.key, n), nil); err != nil {
-			return fmt.Errorf("delete retry record: %w", err)
-		}
-	}
-	if !b.Empty() {
-		if err := db.commit(b); err != nil {
-			return err
-		}
-	}
-	s.gone = true
-	db.retries.mu.Lock()
-	delete(db.retries.sessions, s.key)
-	db.retries.mu.Unlock()
-	return nil
 }

@@ -51,7 +51,9 @@ func (g *group) checkUniques(doc bson.Document) (ok bool, err error) {
 		g.uniques = g.uniques[:0]
 		return false, nil
 	}
-	g.uniques = g.w.db.latches.acquire(g.uniques)
+	if g.uniques, err = g.w.db.latches.acquire(g.w.ctx, g.uniques); err != nil {
+		return false, err
+	}
 	u := uniqueSearch{db: g.w.db}
 	defer u.close()
 	for i, ix := range g.v.indexes {

@@ -173,7 +173,7 @@ func (w *writer) finish() {
 // run goes through the statements.
 func (w *writer) run() ([]Result, error) {
 	if w.options.Retry != nil {
-		s, err := w.db.retries.checkOut(w.db, w.options.Retry)
+		s, err := w.db.retries.checkOut(w.ctx, w.db, w.options.Retry)
 		if err != nil {
 			return nil, err
 		}
