@@ -261,18 +261,28 @@ func (c *Cursor) release(err error) {
 	c.fail(err)
 }
 
-// age implements reader.
-func (c *Cursor) age() {
+// age implements reader. A cursor that is used meanwhile keeps its snapshot.
+func (c *Cursor) age() (more bool) {
 	if !c.mu.TryLock() {
-		return
+		return false
 	}
 	defer c.mu.Unlock()
 	idle := !c.busy
 	c.busy = false
-	if !idle || c.pinned || c.x == nil || !c.x.old(c.t.db.options.SnapshotAge) {
-		return
+	if c.pinned || c.x == nil || !c.x.old(c.t.db.options.SnapshotAge) {
+		return false
 	}
-	if err := c.x.pause(); err != nil {
+	var err error
+	if idle {
+		var done bool
+		done, err = c.x.pause()
+		more = !done
+	} else {
+		err = c.x.abandon()
+	}
+	if err != nil {
 		c.fail(err)
+		return false
 	}
+	return more
 }

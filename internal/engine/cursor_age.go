@@ -14,56 +14,90 @@ func (x *execution) old(age time.Duration) bool {
 	return x.snapshot != nil && time.Since(x.opened) > age
 }
 
-// pause lets the snapshot go. What has come up by then is remembered where a later change could make it come up again: an index
-// gives a document a new place when its key changes; the order of _id never does.
-func (x *execution) pause() error {
+// passStep is how many keys pause looks at in one go.
+const passStep = 4096
+
+// passing is the way to letting go a snapshot under an index: a second walk over the keys that the first has passed.
+type passing struct {
+	scanner *scanner
+	end     []byte // the last key
+	seen    *idSet
+}
+
+// pause lets the snapshot go, and reports whether it has. Where it has not, it is called again, or abandon is before the execution is used. What
+// has come up by then is remembered where a later change could make it come up again: an index gives a document a new place when
+// its key changes; the order of _id never does.
+func (x *execution) pause() (done bool, err error) {
 	if x.seen == nil && len(x.plan.scans) == 1 && x.plan.scans[0].index != nil {
-		seen, err := x.passed()
-		if err != nil {
-			return err
+		if done, err := x.pass(); !done || err != nil {
+			return false, err
 		}
-		x.seen = seen
 	}
 	for _, sc := range x.scanners {
 		if err := sc.pause(); err != nil {
-			return fmt.Errorf("pause scan: %w", err)
+			return false, fmt.Errorf("pause scan: %w", err)
 		}
 	}
-	return x.close()
+	return true, x.close()
 }
 
-// passed collects the _ids of all keys up to the scanner's place.
-func (x *execution) passed() (*idSet, error) {
-	sc := x.scanners[0]
-	seen := &idSet{}
-	if !sc.placed && sc.last == nil {
-		return seen, nil
+// pass collects the _ids of keys up to the scanner's place, a step of them, and reports whether those were the last.
+func (x *execution) pass() (done bool, err error) {
+	if x.passing == nil {
+		sc := x.scanners[0]
+		p := &passing{seen: &idSet{}, end: bytes.Clone(sc.last)}
+		if sc.placed && sc.iter.Valid() {
+			p.end = bytes.Clone(sc.iter.Key())
+		}
+		if p.end == nil {
+			x.seen = p.seen // nothing has come up yet
+			return true, nil
+		}
+		if p.scanner, err = newScanner(sc.scan, x.snapshot, true); err != nil {
+			return false, err
+		}
+		x.passing = p
 	}
-	again, err := newScanner(sc.scan, x.snapshot, true)
-	if err != nil {
-		return nil, err
+	done, err = x.passing.step()
+	if done && err == nil {
+		x.seen = x.passing.seen
 	}
-	end := bytes.Clone(sc.last)
-	if sc.placed && sc.iter.Valid() {
-		end = bytes.Clone(sc.iter.Key())
+	if done || err != nil {
+		err = errors.Join(err, x.abandon())
 	}
-	for {
-		_, ok, err := again.next()
+	return done, err
+}
+
+func (p *passing) step() (done bool, err error) {
+	for looked := 0; looked < passStep; {
+		n, ok, err := p.scanner.next()
+		looked += n
 		if err == errYield {
 			continue
 		}
 		if !ok || err != nil {
-			return seen, errors.Join(err, again.close())
+			return true, err
 		}
-		seen.add(again.id())
-		if seen.full() {
-			return nil, errors.Join(again.close(), mongoerr.New(mongoerr.QueryPlanKilled,
-				"the snapshot of an idle cursor was let go, and it had given too many documents to go on from a newer one"))
+		p.seen.add(p.scanner.id())
+		if p.seen.full() {
+			return false, mongoerr.New(mongoerr.QueryPlanKilled,
+				"the snapshot of an idle cursor was let go, and it had given too many documents to go on from a newer one")
 		}
-		if bytes.Equal(again.iter.Key(), end) {
-			return seen, again.close()
+		if bytes.Equal(p.scanner.iter.Key(), p.end) {
+			return true, nil
 		}
 	}
+	return false, nil
+}
+
+// abandon ends what pause began.
+func (x *execution) abandon() error {
+	if x.passing == nil {
+		return nil
+	}
+	err := x.passing.scanner.close()
+	x.passing = nil
+	return err
 }
 
 // resume goes on from the last keys on a new snapshot. Keys no longer decide the filter, since arrays may have come under an index's paths.

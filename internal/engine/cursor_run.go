@@ -35,7 +35,8 @@ type execution struct {
 	current  int // the scanner at hand, where they are read one after the other
 	heap     *mergeHeap
 	fetch    *fetcher
-	seen     *idSet // documents that have come up; nil where none can twice
+	seen     *idSet   // documents that have come up; nil where none can twice
+	passing  *passing // see pause
 
 	keys, documents int64
 	untilCheck      int64
@@ -287,7 +288,7 @@ func (h *mergeHeap) Pop() any {
 
 // close lets go of iterators and snapshot.
 func (x *execution) close() error {
-	var errs []error
+	errs := []error{x.abandon()}
 	for _, sc := range x.scanners {
 		errs = append(errs, sc.close())
 	}

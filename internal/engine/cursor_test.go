@@ -65,8 +65,11 @@ func letGo(t *testing.T, c *Cursor) {
 	if c.x == nil {
 		return
 	}
-	if err := c.x.pause(); err != nil {
-		t.Fatal(err)
+	for done := false; !done; {
+		var err error
+		if done, err = c.x.pause(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -182,7 +185,7 @@ func TestLetGo(t *testing.T) {
 
 // TestAge: it is the age of the snapshot that makes the store let it go, and never while the cursor is in use or pinned.
 func TestAge(t *testing.T) {
-	db := memoryDB(t, func(o *Options) { o.SnapshotAge = time.Hour })
+	db := memoryDB(t, func(o *Options) { o.SnapshotAge, o.ageInterval = time.Hour, time.Hour })
 	table := numberedTable(t, db, 20)
 	c := openCursor(t, table, Query{})
 	pinned := openCursor(t, table, Query{pinned: true})
@@ -217,6 +220,66 @@ func TestAge(t *testing.T) {
 	}
 	if got := drain(t, c); len(got) != 18 {
 		t.Errorf("%d documents instead of the 18 left", len(got))
+	}
+}
+
+// TestAgeInSteps: a cursor that has passed many keys of an index is aged in steps, between which it can be used; then it keeps its snapshot.
+func TestAgeInSteps(t *testing.T) {
+	db := memoryDB(t, func(o *Options) { o.SnapshotAge, o.ageInterval = time.Hour, time.Hour })
+	const n = 3*passStep + 10
+	table := numberedTable(t, db, n)
+	c := openCursor(t, table, Query{Sort: sortOf(t, `{"n": 1}`)})
+	seen := len(take(t, c, 2*passStep+5))
+	old := func() *execution {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.x.opened = c.x.opened.Add(-2 * time.Hour)
+		return c.x
+	}
+	x := old()
+	if c.age() || !c.age() || x.passing == nil {
+		t.Fatal("the first step of an idle cursor is not one of several")
+	}
+	seen += len(take(t, c, 5))
+	if c.age() || x.passing != nil || x.snapshot == nil {
+		t.Error("a cursor that was used between two steps is not left alone")
+	}
+	steps := 1
+	for ; c.age(); steps++ {
+	}
+	if steps != 3 || x.snapshot != nil {
+		t.Errorf("let go: %v, in %d steps", x.snapshot == nil, steps)
+	}
+	insert(t, db, docOf(t, fmt.Sprintf(`{"_id": %d, "a": 1, "n": %d}`, n, n)))
+	update(t, db, `{"_id": 0}`, fmt.Sprintf(`{"$set": {"n": %d}}`, n+1))
+	if seen += len(drain(t, c)); seen != n+1 {
+		t.Errorf("%d documents of %d", seen, n+1)
+	}
+	if got := db.Stats().Snapshots; got != 0 {
+		t.Errorf("%d snapshots left", got)
+	}
+}
+
+// TestAgeEndsWithCursor: what ends a cursor between two steps of its ageing leaves nothing open.
+func TestAgeEndsWithCursor(t *testing.T) {
+	for name, end := range map[string]func(*testing.T, *DB, *Cursor){
+		"closed":  func(t *testing.T, _ *DB, c *Cursor) { c.Close() },
+		"dropped": func(t *testing.T, db *DB, _ *Cursor) { db.DropTable(testName) },
+		"read":    func(t *testing.T, _ *DB, c *Cursor) { drain(t, c) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := memoryDB(t, func(o *Options) { o.SnapshotAge, o.ageInterval = time.Nanosecond, time.Hour })
+			c := openCursor(t, numberedTable(t, db, passStep+20), Query{Sort: sortOf(t, `{"n": 1}`)})
+			take(t, c, passStep+10)
+			c.age()
+			if !c.age() {
+				t.Fatal("not in several steps")
+			}
+			end(t, db, c)
+			if got := db.Stats().Snapshots; got != 0 || c.x != nil {
+				t.Errorf("%d snapshots left", got)
+			}
+		})
 	}
 }
 

@@ -31,7 +31,8 @@ type Options struct {
 	// nothing may be dropped. "": none.
 	ReserveDatabase string
 
-	ballastBytes int64 // see ballast; 0: 16 MiB
+	ballastBytes int64         // see ballast; 0: 16 MiB
+	ageInterval  time.Duration // between two looks at the ages of snapshots; 0: 1 s
 }
 
 func (o Options) withDefaults() Options {
@@ -55,6 +56,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.ballastBytes == 0 {
 		o.ballastBytes = 16 << 20
+	}
+	if o.ageInterval == 0 {
+		o.ageInterval = time.Second
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -133,7 +137,7 @@ func open(o Options, lock *pebble.Lock) (*DB, error) {
 	if err := db.finishIndexes(); err != nil {
 		return nil, errors.Join(fmt.Errorf("finish index builds in %q: %w", o.Dir, err), p.Close())
 	}
-	for _, run := range []func(){db.syncLoop, db.healthLoop, db.removeLoop, db.expireLoop} {
+	for _, run := range []func(){db.syncLoop, db.healthLoop, db.ageLoop, db.removeLoop, db.expireLoop} {
 		db.background.Go(run)
 	}
 	return db, nil

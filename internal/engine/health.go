@@ -255,7 +255,7 @@ func (db *DB) syncLoop() {
 	}
 }
 
-// healthLoop looks after free space and old snapshots.
+// healthLoop looks after free space.
 func (db *DB) healthLoop() {
 	db.health.check()
 	ticker := time.NewTicker(time.Second)
@@ -266,7 +266,6 @@ func (db *DB) healthLoop() {
 			return
 		case <-ticker.C:
 			db.health.check()
-			db.readers.age()
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package engine
 
-import "sync"
+import (
+	"slices"
+	"sync"
+	"time"
+)
 
 // reader is something that holds a snapshot for longer than one call: a cursor. Both methods may be called while its own goroutine uses it.
 type reader interface {
@@ -8,9 +12,9 @@ type reader interface {
 	table() *Table
 	// release closes its snapshot and iterators; its next use fails with err.
 	release(err error)
-	// age closes its snapshot if it is older than Options.SnapshotAge; its next use goes on from its last key on a new one. It is called about
-	// once a second.
-	age()
+	// age closes its snapshot if it is older than Options.SnapshotAge and the reader idle; its next use goes on from its last key on a new one. It is
+	// called every Options.ageInterval, does one bounded step of that, and is called again soon where it reports that there is more to do.
+	age() (more bool)
 }
 
 // readers are the open cursors of the store.
@@ -44,10 +48,19 @@ func (r *readers) release(t *Table, err error) {
 	}
 }
 
-// age lets go of old snapshots.
-func (r *readers) age() {
-	for _, o := range r.list() {
-		o.age()
+// ageLoop lets go of old snapshots, a step of each reader's in turn. What a reader has to remember for that can take seconds: nothing else waits for it.
+func (db *DB) ageLoop() {
+	ticker := time.NewTicker(db.options.ageInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-db.stop:
+			return
+		case <-ticker.C:
+		}
+		for left := db.readers.list(); len(left) > 0 && !db.stopping(); {
+			left = slices.DeleteFunc(left, func(r reader) bool { return !r.age() })
+		}
 	}
 }
 
