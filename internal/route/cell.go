@@ -57,7 +57,7 @@ func cutFrom(at time.Time, from int64) int64 {
 func cutTo(at time.Time, to int64) int64 {
 	_, offset := at.Zone()
 	for {
-		_, end := at.ZoneBounds()
+		end := boundsEnd(at)
 		if end.IsZero() || end.Unix() >= to {
 			return to
 		}
@@ -66,6 +66,16 @@ func cutTo(at time.Time, to int64) int64 {
 		}
 		at = end
 	}
+}
+
+// boundsEnd is the end of ZoneBounds, always after at. Where clocks change by a yearly rule, Go's time takes every year to have 365 days and gives
+// for the last day of a leap year, UTC, an end that is not after it: the year's own end is meant (seen in Go 1.26, time.tzset).
+func boundsEnd(at time.Time) time.Time {
+	_, end := at.ZoneBounds()
+	if end.IsZero() || end.After(at) {
+		return end
+	}
+	return time.Date(at.UTC().Year()+1, time.January, 1, 0, 0, 0, 0, time.UTC).In(at.Location())
 }
 
 // dateOf returns the calendar date that a zone's time shows, as midnight UTC.
@@ -105,7 +115,8 @@ func dayStart(date time.Time, zone *time.Location) int64 {
 	at := time.Unix(midnight-24*60*60, 0).In(zone)
 	for {
 		_, offset := at.Zone()
-		start, end := at.ZoneBounds()
+		start, _ := at.ZoneBounds()
+		end := boundsEnd(at)
 		first := midnight - int64(offset)
 		if !start.IsZero() {
 			first = max(first, start.Unix())

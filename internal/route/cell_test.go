@@ -149,3 +149,28 @@ func instants(zone *time.Location) *rapid.Generator[int64] {
 		return ms
 	})
 }
+
+// TestCellOnTheLastDayOfALeapYear: of this day, in zones that change their clocks by a yearly rule, Go's time gives a period that does not
+// hold it; cells are found all the same, and are those of any other day.
+func TestCellOnTheLastDayOfALeapYear(t *testing.T) {
+	for _, c := range []struct {
+		zone           string
+		every          Every
+		at, start, end string
+	}{
+		{"America/New_York", Day, "2024-12-31T12:30:00Z", "2024-12-31T05:00:00Z", "2025-01-01T05:00:00Z"},
+		{"America/New_York", Day, "2025-01-01T04:59:59Z", "2024-12-31T05:00:00Z", "2025-01-01T05:00:00Z"},
+		{"America/New_York", Hour, "2028-12-31T12:30:00Z", "2028-12-31T12:00:00Z", "2028-12-31T13:00:00Z"},
+		{"America/New_York", Minute, "2028-12-31T23:59:30Z", "2028-12-31T23:59:00Z", "2029-01-01T00:00:00Z"},
+		{"Europe/Berlin", Day, "2024-12-31T22:59:59Z", "2024-12-30T23:00:00Z", "2024-12-31T23:00:00Z"},
+		{"Europe/Berlin", Month, "2024-12-31T12:30:00Z", "2024-11-30T23:00:00Z", "2024-12-31T23:00:00Z"},
+		{"Australia/Sydney", Week, "2028-12-31T12:30:00Z", "2028-12-24T13:00:00Z", "2028-12-31T13:00:00Z"},
+		{"Australia/Sydney", Hour, "2028-12-31T12:30:00Z", "2028-12-31T12:00:00Z", "2028-12-31T13:00:00Z"},
+	} {
+		l := &Time{Zone: zone(t, c.zone), Every: c.every}
+		start, end := l.Cell(at(t, c.at))
+		if start != at(t, c.start) || end != at(t, c.end) {
+			t.Errorf("the cell of %s in %s, every %d: [%s, %s), want [%s, %s)", c.at, c.zone, c.every, instantText(start), instantText(end), c.start, c.end)
+		}
+	}
+}
