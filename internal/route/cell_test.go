@@ -158,14 +158,15 @@ func TestCellOnTheLastDayOfALeapYear(t *testing.T) {
 		every          Every
 		at, start, end string
 	}{
-		{"America/New_York", Day, "2024-12-31T12:30:00Z", "2024-12-31T05:00:00Z", "2025-01-01T05:00:00Z"},
-		{"America/New_York", Day, "2025-01-01T04:59:59Z", "2024-12-31T05:00:00Z", "2025-01-01T05:00:00Z"},
-		{"America/New_York", Hour, "2028-12-31T12:30:00Z", "2028-12-31T12:00:00Z", "2028-12-31T13:00:00Z"},
-		{"America/New_York", Minute, "2028-12-31T23:59:30Z", "2028-12-31T23:59:00Z", "2029-01-01T00:00:00Z"},
+		// Zone files may list the changes of the years up to 2037, so these lie behind.
+		{"America/New_York", Day, "2040-12-31T12:30:00Z", "2040-12-31T05:00:00Z", "2041-01-01T05:00:00Z"},
+		{"America/New_York", Day, "2041-01-01T04:59:59Z", "2040-12-31T05:00:00Z", "2041-01-01T05:00:00Z"},
+		{"America/New_York", Hour, "2040-12-31T12:30:00Z", "2040-12-31T12:00:00Z", "2040-12-31T13:00:00Z"},
+		{"America/New_York", Minute, "2040-12-31T23:59:30Z", "2040-12-31T23:59:00Z", "2041-01-01T00:00:00Z"},
 		{"Europe/Berlin", Day, "2024-12-31T22:59:59Z", "2024-12-30T23:00:00Z", "2024-12-31T23:00:00Z"},
-		{"Europe/Berlin", Month, "2024-12-31T12:30:00Z", "2024-11-30T23:00:00Z", "2024-12-31T23:00:00Z"},
-		{"Australia/Sydney", Week, "2028-12-31T12:30:00Z", "2028-12-24T13:00:00Z", "2028-12-31T13:00:00Z"},
-		{"Australia/Sydney", Hour, "2028-12-31T12:30:00Z", "2028-12-31T12:00:00Z", "2028-12-31T13:00:00Z"},
+		{"Europe/Berlin", Month, "2040-12-31T12:30:00Z", "2040-11-30T23:00:00Z", "2040-12-31T23:00:00Z"},
+		{"Australia/Sydney", Week, "2040-12-31T12:30:00Z", "2040-12-30T13:00:00Z", "2041-01-06T13:00:00Z"},
+		{"Australia/Sydney", Hour, "2040-12-31T12:30:00Z", "2040-12-31T12:00:00Z", "2040-12-31T13:00:00Z"},
 	} {
 		l := &Time{Zone: zone(t, c.zone), Every: c.every}
 		start, end := l.Cell(at(t, c.at))
