@@ -67,7 +67,7 @@ func Open(o Options) (*Backend, error) {
 		log:     o.Store.Log,
 		started: time.Now(),
 		cursors: newCursors(o.CursorTimeout),
-		usage:   newUsage(),
+		usage:   newUsage(func(name engine.Name) bool { _, ok := db.Table(name); return ok }),
 		stop:    make(chan struct{}),
 		swept:   make(chan struct{}),
 	}

@@ -33,10 +33,9 @@ func (b *Backend) firstBatch(ctx context.Context, c *cursor, size int64, single 
 		}
 		return closeCursorReply(dst, at, 0, c.namespace), nil
 	}
-	b.cursors.reserve(c)
 	c.spend(ctx)
-	b.cursors.giveBack(c, time.Now())
-	return closeCursorReply(dst, at, c.id, c.namespace), nil
+	id := b.cursors.add(c, time.Now())
+	return closeCursorReply(dst, at, id, c.namespace), nil
 }
 
 // nextBatch answers getMore on a cursor that was taken; it gives the cursor back or closes it.

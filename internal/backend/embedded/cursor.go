@@ -39,15 +39,17 @@ func newCursors(timeout time.Duration) *cursors {
 	return &cursors{timeout: timeout, byID: map[int64]*cursor{}}
 }
 
-// reserve gives a cursor its id and registers it as busy: ids are random, so that none is guessed or given twice soon.
-func (s *cursors) reserve(c *cursor) {
+// add gives a cursor its id and registers it as idle: ids are random, so that none is guessed or given twice soon. From then on it is no
+// longer the caller's.
+func (s *cursors) add(c *cursor, now time.Time) (id int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c.id == 0 || s.byID[c.id] != nil {
 		c.id = rand.Int64()
 	}
-	c.busy = true
+	c.idleSince = now
 	s.byID[c.id] = c
+	return c.id
 }
 
 // take checks a cursor out for one getMore.

@@ -1,9 +1,14 @@
 package embedded
 
 import (
+	"context"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
+	"oxbow/internal/backend"
+	"oxbow/internal/engine"
 	"oxbow/internal/mongoerr"
 	"oxbow/internal/query"
 )
@@ -23,8 +28,7 @@ func (c *closeable) Close() error {
 func register(s *cursors, then time.Time, patient bool) (*cursor, *closeable) {
 	in := &closeable{}
 	c := &cursor{namespace: "d.c", in: query.Documents(in), limit: -1, patient: patient}
-	s.reserve(c)
-	s.giveBack(c, then)
+	s.add(c, then)
 	return c, in
 }
 
@@ -79,5 +83,69 @@ func TestCursorInUse(t *testing.T) {
 	}
 	if open, _ := s.count(); open != 0 {
 		t.Errorf("%d cursors left", open)
+	}
+}
+
+// deadlines is a context that calls asked whenever somebody asks for its deadline.
+type deadlines struct {
+	context.Context
+	asked func()
+}
+
+func (d deadlines) Deadline() (time.Time, bool) {
+	d.asked()
+	return time.Now().Add(time.Hour), true
+}
+
+// TestCursorKilledAtItsFirstBatch: whatever kills a cursor while its first batch is being made, nobody is given the id of a cursor that nobody
+// closes any more.
+func TestCursorKilledAtItsFirstBatch(t *testing.T) {
+	b := filled(t, 10)
+	killAll := func() {
+		b.cursors.mu.Lock()
+		ids := slices.Collect(maps.Keys(b.cursors.byID))
+		b.cursors.mu.Unlock()
+		for _, id := range ids {
+			b.cursors.kill(id)
+		}
+	}
+	table, _ := b.db.Table(engine.Name{Database: "d", Collection: "c"})
+	found, err := table.Find(t.Context(), engine.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cursor{namespace: "d.c", in: found, limit: -1, budget: time.Hour}
+	reply, err := b.firstBatch(deadlines{t.Context(), killAll}, c, 2, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := backend.ParseCursorReply(reply)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if open, _ := b.cursors.count(); open != 1 || !b.cursors.kill(answer.ID) {
+		t.Errorf("%d cursors are open, the reply's is %d", open, answer.ID)
+	}
+	if n := b.Stats().Snapshots; n != 0 {
+		t.Errorf("%d snapshots are held", n)
+	}
+}
+
+// TestUsageOfDroppedTables: an operation that ends after its table was dropped leaves no name behind.
+func TestUsageOfDroppedTables(t *testing.T) {
+	b := filled(t, 1)
+	name := engine.Name{Database: "d", Collection: "c"}
+	start := time.Now()
+	b.usage.note(name, usageQuery, start)
+	if got := b.usage.names(); !slices.Equal(got, []engine.Name{name}) {
+		t.Errorf("counted: %v", got)
+	}
+	if err := b.db.DropTable(name); err != nil {
+		t.Fatal(err)
+	}
+	b.usage.forget(name)
+	b.usage.note(name, usageQuery, start)
+	if got := b.usage.names(); len(got) != 0 {
+		t.Errorf("counted after the drop: %v", got)
 	}
 }

@@ -30,31 +30,37 @@ const (
 // tally is the number and the duration of one table's operations of one kind.
 type tally struct{ count, nanos atomic.Int64 }
 
-// usage counts operations by table, for the top command and serverStatus.
+// usage counts operations by table, for the top command and serverStatus. It knows tables that are there only.
 type usage struct {
+	exists func(engine.Name) bool
 	mu     sync.RWMutex
 	tables map[engine.Name]*[usageKinds]tally
 }
 
-func newUsage() *usage { return &usage{tables: map[engine.Name]*[usageKinds]tally{}} }
+func newUsage(exists func(engine.Name) bool) *usage {
+	return &usage{exists: exists, tables: map[engine.Name]*[usageKinds]tally{}}
+}
 
-// note counts one operation that began at start.
+// note counts one operation that began at start. That of a table that was dropped meanwhile is left out.
 func (u *usage) note(name engine.Name, kind usageKind, start time.Time) {
 	u.mu.RLock()
 	t := u.tables[name]
 	u.mu.RUnlock()
 	if t == nil {
-		t = u.add(name)
+		if t = u.add(name); t == nil {
+			return
+		}
 	}
 	t[kind].count.Add(1)
 	t[kind].nanos.Add(int64(time.Since(start)))
 }
 
+// add returns a table's counts, or nil if it is gone. A drop takes the table away before it calls forget: what is added before that goes with it.
 func (u *usage) add(name engine.Name) *[usageKinds]tally {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	t := u.tables[name]
-	if t == nil {
+	if t == nil && u.exists(name) {
 		t = new([usageKinds]tally)
 		u.tables[name] = t
 	}
