@@ -53,7 +53,7 @@ func (x *execution) pass() (done bool, err error) {
 			x.seen = p.seen // nothing has come up yet
 			return true, nil
 		}
-		if p.scanner, err = newScanner(sc.scan, x.snapshot, true); err != nil {
+		if p.scanner, err = newScanner(sc.scan, x.snapshot); err != nil {
 			return false, err
 		}
 		x.passing = p
@@ -119,7 +119,7 @@ func (x *execution) resume() error {
 	if !x.plan.scansIndex() {
 		return nil
 	}
-	x.fetch, err = newFetcher(appendDocumentPrefix(nil, x.table.id), x.snapshot, x.uncached)
+	x.fetch, err = newFetcher(appendDocumentPrefix(nil, x.table.id), x.snapshot)
 	if err != nil {
 		return errors.Join(err, x.close())
 	}
@@ -146,5 +146,5 @@ func (x *execution) reopen(sc *scanner, v *version) error {
 			return mongoerr.New(mongoerr.QueryPlanKilled, "index '%s' dropped", sc.scan.name)
 		}
 	}
-	return sc.open(x.snapshot, x.uncached)
+	return sc.open(x.snapshot)
 }

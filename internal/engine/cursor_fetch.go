@@ -23,12 +23,8 @@ type fetcher struct {
 // maxMisses bounds how seldom a step is tried: once in 128 documents. A step in vain costs itself and makes the next seek dearer.
 const maxMisses = 7
 
-func newFetcher(documents []byte, snapshot *pebble.Snapshot, uncached bool) (*fetcher, error) {
-	o := pebble.IterOptions{LowerBound: documents, UpperBound: prefixEnd(documents)}
-	if uncached {
-		o.Category = uncachedReads
-	}
-	iter, err := snapshot.NewIter(&o)
+func newFetcher(documents []byte, snapshot *pebble.Snapshot) (*fetcher, error) {
+	iter, err := snapshot.NewIter(&pebble.IterOptions{LowerBound: documents, UpperBound: prefixEnd(documents)})
 	if err != nil {
 		return nil, fmt.Errorf("open iterator: %w", err)
 	}

@@ -24,10 +24,9 @@ const maxSortBytes = 100 << 20
 
 // execution runs a plan on a snapshot. It is used by one goroutine at a time.
 type execution struct {
-	table    *Table
-	plan     *plan
-	filter   *query.Filter // the whole filter, for after a change of snapshot
-	uncached bool
+	table  *Table
+	plan   *plan
+	filter *query.Filter // the whole filter, for after a change of snapshot
 
 	snapshot *pebble.Snapshot
 	opened   time.Time
@@ -49,7 +48,7 @@ func (t *Table) start(q *Query, stopped *atomic.Pointer[mongoerr.Error]) (*execu
 	if err != nil {
 		return nil, err
 	}
-	x := &execution{table: t, snapshot: snapshot, filter: q.Filter, uncached: q.NoCache, stopped: stopped}
+	x := &execution{table: t, snapshot: snapshot, filter: q.Filter, stopped: stopped}
 	pl := t.planner(v, snapshot)
 	if x.plan, err = pl.plan(q); err == nil {
 		err = x.open()
@@ -77,7 +76,7 @@ func probe(s *scan, snapshot *pebble.Snapshot, limit int) (keys int, all bool) {
 	if len(s.ranges) == 0 {
 		return 0, true
 	}
-	sc, err := newScanner(s, snapshot, false)
+	sc, err := newScanner(s, snapshot)
 	if err != nil {
 		return limit, false
 	}
@@ -106,7 +105,7 @@ func (x *execution) open() error {
 	for i := range x.plan.scans {
 		s := &x.plan.scans[i]
 		fetches = fetches || s.index != nil
-		sc, err := newScanner(s, x.snapshot, x.uncached)
+		sc, err := newScanner(s, x.snapshot)
 		if err != nil {
 			return err
 		}
@@ -116,7 +115,7 @@ func (x *execution) open() error {
 		return nil
 	}
 	var err error
-	x.fetch, err = newFetcher(appendDocumentPrefix(nil, x.table.id), x.snapshot, x.uncached)
+	x.fetch, err = newFetcher(appendDocumentPrefix(nil, x.table.id), x.snapshot)
 	return err
 }
 

@@ -7,14 +7,9 @@ import (
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/sstable/block"
 
 	"oxbow/internal/bson"
 )
-
-// uncachedReads marks reads that should not displace what others cache, in Pebble's statistics and for its scheduling. Pebble 2.1 has no read
-// that passes its cache by; the cache (CLOCK-Pro) lets go first of blocks that were read once.
-var uncachedReads = block.RegisterCategory("oxbow-job", block.NonLatencySensitiveQoSLevel)
 
 // maxNexts is how many keys out of bounds a scan steps over before it seeks.
 const maxNexts = 8
@@ -32,18 +27,14 @@ type scanner struct {
 	again   bool // last itself has not been looked at yet
 }
 
-func newScanner(s *scan, snapshot *pebble.Snapshot, uncached bool) (*scanner, error) {
+func newScanner(s *scan, snapshot *pebble.Snapshot) (*scanner, error) {
 	sc := &scanner{scan: s, many: len(s.ranges) > 1}
-	return sc, sc.open(snapshot, uncached)
+	return sc, sc.open(snapshot)
 }
 
 // open gives the scanner an iterator of a snapshot; it goes on behind its last key.
-func (sc *scanner) open(snapshot *pebble.Snapshot, uncached bool) error {
-	o := pebble.IterOptions{LowerBound: sc.scan.ranges[0].lo, UpperBound: sc.scan.ranges[len(sc.scan.ranges)-1].hi}
-	if uncached {
-		o.Category = uncachedReads
-	}
-	iter, err := snapshot.NewIter(&o)
+func (sc *scanner) open(snapshot *pebble.Snapshot) error {
+	iter, err := snapshot.NewIter(&pebble.IterOptions{LowerBound: sc.scan.ranges[0].lo, UpperBound: sc.scan.ranges[len(sc.scan.ranges)-1].hi})
 	if err != nil {
 		return fmt.Errorf("open iterator: %w", err)
 	}

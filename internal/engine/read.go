@@ -15,8 +15,6 @@ type Query struct {
 	Max     bson.Document
 	Skip    int64
 	Limit   int64 // 0: none; with a sort that no index gives, memory holds at most skip + limit documents
-	// NoCache marks the scan as a job's or a sample's, which should not displace what others cache.
-	NoCache bool
 	// pinned keeps the cursor on its first snapshot however old that gets: an update of many documents must not meet its own results.
 	pinned bool
 	// distinct is the path whose values Distinct looks for, so that an index on it is worth having.
