@@ -148,8 +148,9 @@ func (p *argumentParser) finish() error {
 	return nil
 }
 
+// errTransactions has the code of a MongoDB deployment that has no transactions.
 func errTransactions() error {
-	return mongoerr.New(mongoerr.OperationNotSupportedInTxn, "Transactions are not supported yet")
+	return mongoerr.New(mongoerr.IllegalOperation, "Transactions are not supported yet")
 }
 
 func (p *argumentParser) database(v bson.Value) error {

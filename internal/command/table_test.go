@@ -119,7 +119,7 @@ func TestWhatEveryCommandIsCheckedFor(t *testing.T) {
 		{"txnNumber without lsid", with(e("txnNumber", int64(1))), mongoerr.InvalidOptions, "Transaction number requires a session ID to also be specified"},
 		{"txnNumber negative", with(e("lsid", lsid()), e("txnNumber", int64(-1))), mongoerr.InvalidOptions, "Transaction number cannot be negative"},
 		{"txnNumber a string", with(e("lsid", lsid()), e("txnNumber", "1")), mongoerr.TypeMismatch, ""},
-		{"a transaction", with(e("lsid", lsid()), e("txnNumber", int64(1)), e("startTransaction", true), e("autocommit", false)), mongoerr.OperationNotSupportedInTxn, "Transactions are not supported yet"},
+		{"a transaction", with(e("lsid", lsid()), e("txnNumber", int64(1)), e("startTransaction", true), e("autocommit", false)), mongoerr.IllegalOperation, "Transactions are not supported yet"},
 		{"apiVersion 2", with(e("apiVersion", "2")), mongoerr.APIVersionError, `API version must be "1"`},
 		{"apiVersion a number", with(e("apiVersion", 1)), mongoerr.TypeMismatch, ""},
 		{"apiStrict alone", with(e("apiStrict", true)), 4886600, ""},
@@ -140,7 +140,7 @@ func TestWhatEveryCommandIsCheckedFor(t *testing.T) {
 		{"unknown field", driver.D{{Key: "whatsmyuri", Value: 1}, {Key: "x", Value: 1}}, mongoerr.IDLUnknownField, "BSON field 'whatsmyuri.x' is an unknown field."},
 		{"not on admin", driver.D{{Key: "killOp", Value: 1}, {Key: "$db", Value: "x"}}, mongoerr.Unauthorized, "killOp may only be run against the admin database."},
 		{"not in the Stable API", driver.D{{Key: "serverStatus", Value: 1}, {Key: "apiVersion", Value: "1"}, {Key: "apiStrict", Value: true}}, mongoerr.APIStrictError, ""},
-		{"commitTransaction", driver.D{{Key: "commitTransaction", Value: 1}}, mongoerr.OperationNotSupportedInTxn, ""},
+		{"commitTransaction", driver.D{{Key: "commitTransaction", Value: 1}}, mongoerr.IllegalOperation, ""},
 	} {
 		got := run(t, table, c.command)
 		if code(got) != c.code {

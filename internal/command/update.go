@@ -5,6 +5,7 @@ import (
 
 	"oxbow/internal/backend"
 	"oxbow/internal/plan"
+	"oxbow/internal/query"
 	"oxbow/internal/route"
 	"oxbow/internal/statement"
 )
@@ -21,6 +22,11 @@ func (d *Data) update(ctx context.Context, req *Request, reply *Reply) error {
 	u, err := statement.ParseUpdate(&backend.Request{Body: req.Body, Sequences: req.Sequences})
 	if err != nil {
 		return err
+	}
+	for i := range u.Updates {
+		if err := query.CheckUpdateStages(u.Updates[i].Update); err != nil {
+			return err
+		}
 	}
 	env, err := d.envWith(u.Let)
 	if err != nil {

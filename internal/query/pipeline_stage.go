@@ -7,12 +7,29 @@ import (
 	"oxbow/internal/mongoerr"
 )
 
+// builtStages are those of parseStage.
+var builtStages = []string{
+	"$addFields", "$count", "$group", "$limit", "$lookup", "$match", "$project", "$replaceRoot", "$replaceWith", "$set", "$skip", "$sort",
+	"$sortByCount", "$unset", "$unwind",
+}
+
+// atlasStages are MongoDB's stages that its servers refuse themselves outside of MongoDB's own hosting.
+var atlasStages = []string{"$listSearchIndexes", "$search", "$searchMeta", "$vectorSearch"}
+
 // unbuiltStages are MongoDB's stages that are refused by name.
 var unbuiltStages = []string{
 	"$bucket", "$bucketAuto", "$changeStream", "$changeStreamSplitLargeEvent", "$collStats", "$currentOp", "$densify", "$documents",
-	"$facet", "$fill", "$geoNear", "$graphLookup", "$indexStats", "$listLocalSessions", "$listSampledQueries", "$listSearchIndexes",
-	"$listSessions", "$merge", "$out", "$planCacheStats", "$redact", "$sample", "$search", "$searchMeta", "$setWindowFields",
-	"$shardedDataDistribution", "$unionWith", "$vectorSearch",
+	"$facet", "$fill", "$geoNear", "$graphLookup", "$indexStats", "$listLocalSessions", "$listSampledQueries", "$listSessions",
+	"$merge", "$out", "$planCacheStats", "$redact", "$sample", "$setWindowFields", "$shardedDataDistribution", "$unionWith",
+}
+
+// isStage reports whether MongoDB has a stage of that name, built here or not.
+func isStage(name string) bool {
+	return slices.Contains(builtStages, name) || slices.Contains(unbuiltStages, name) || slices.Contains(atlasStages, name)
+}
+
+func unknownStage(name string) error {
+	return mongoerr.New(mongoerr.PipelineUnknownStage, "Unrecognized pipeline stage name: '%s'", name)
 }
 
 // parseStage compiles a stage; those that MongoDB defines by others become several.
@@ -41,10 +58,13 @@ func parseStage(name string, arg bson.Value, opts *PipelineOptions) ([]stage, er
 	case "$lookup":
 		return single(parseLookup(arg, opts))
 	}
-	if slices.Contains(unbuiltStages, name) {
+	switch {
+	case slices.Contains(unbuiltStages, name):
 		return nil, mongoerr.New(mongoerr.CommandNotSupported, "the pipeline stage %s is not supported", name)
+	case slices.Contains(atlasStages, name):
+		return nil, mongoerr.New(6047401, "%s stage is only allowed on MongoDB Atlas", name)
 	}
-	return nil, mongoerr.New(mongoerr.PipelineUnknownStage, "Unrecognized pipeline stage name: '%s'", name)
+	return nil, unknownStage(name)
 }
 
 func single(s stage, err error) ([]stage, error) {

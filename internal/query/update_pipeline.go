@@ -39,6 +39,24 @@ func parseUpdatePipeline(stages bson.Array, env Env) (updatePipeline, error) {
 	return pipeline, nil
 }
 
+// CheckUpdateStages returns MongoDB's error for an update whose pipeline has a stage that MongoDB does not have: it fails the whole command, where
+// a stage that is only out of place fails its statement.
+func CheckUpdateStages(update bson.Value) error {
+	if update.Type != bson.TypeArray {
+		return nil
+	}
+	it := bson.Elements(update.Data)
+	for it.Next() {
+		if it.Value().Type != bson.TypeDocument {
+			continue
+		}
+		if name, _, ok := bson.First(it.Value().Data); ok && !isStage(name) {
+			return unknownStage(name)
+		}
+	}
+	return nil
+}
+
 func parseUpdateStage(name string, arg bson.Value, env Env) (stage updateStage, err error) {
 	switch name {
 	case "$set", "$addFields":
@@ -61,6 +79,9 @@ func parseUpdateStage(name string, arg bson.Value, env Env) (stage updateStage, 
 			stage.root, err = ParseExpression(newRoot, env)
 		}
 	default:
+		if !isStage(name) {
+			return stage, unknownStage(name)
+		}
 		err = mongoerr.New(mongoerr.InvalidOptions, "%s is not allowed to be used within an update", name)
 	}
 	return stage, err

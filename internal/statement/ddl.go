@@ -36,7 +36,7 @@ var createSchema = newSchema("create",
 // ParseCreate reads a create command.
 func ParseCreate(body bson.Document) (*Create, error) {
 	c := &Create{Generic: Generic{StmtID: -1}}
-	if err := parseOn(createSchema, body, c, &c.Generic, &c.Collection); err != nil {
+	if err := parseWriteOn(createSchema, body, c, &c.Generic, &c.Collection); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -92,7 +92,7 @@ var createIndexesSchema = newSchema("createIndexes",
 // ParseCreateIndexes reads a createIndexes command; the specifications stay raw.
 func ParseCreateIndexes(body bson.Document) (*CreateIndexes, error) {
 	c := &CreateIndexes{Generic: Generic{StmtID: -1}}
-	if err := parseOn(createIndexesSchema, body, c, &c.Generic, &c.Collection); err != nil {
+	if err := parseWriteOn(createIndexesSchema, body, c, &c.Generic, &c.Collection); err != nil {
 		return nil, err
 	}
 	if len(c.Indexes) == 0 {

@@ -72,7 +72,7 @@ func (g *Generic) set(names genericNames, key []byte, v bson.Value) (known bool,
 	case "$readPreference", "$queryOptions":
 		g.ReadPreference = v
 	case "autocommit", "startTransaction":
-		return true, mongoerr.New(mongoerr.IllegalOperation, "transactions are not supported yet ('%s')", names[string(key)])
+		return true, mongoerr.New(mongoerr.IllegalOperation, "Transactions are not supported yet ('%s')", names[string(key)])
 	case "$clusterTime", "$configTime", "$topologyTime", "$client", "$audit", "$configServerState",
 		"apiVersion", "apiStrict", "apiDeprecationErrors", "maxTimeMSOpOnly", "$replData", "$oplogQueryData",
 		"clientOperationKey", "mayBypassWriteBlocking", "requestGossipRoutingCache":
@@ -123,6 +123,20 @@ func (g *Generic) Synced() bool {
 func CheckDatabase(db string) error {
 	if db == "" || len(db) > 63 || strings.ContainsAny(db, "/\\. \"$\x00") {
 		return mongoerr.New(mongoerr.InvalidNamespace, "Invalid database name: '%s'", db)
+	}
+	return nil
+}
+
+// CheckWritable applies MongoDB's rules for the names of collections that clients may write to, beside those of CheckCollection: names that
+// begin with "system." are the server's own, system.js and system.profile excepted, and ".system." is reserved.
+func CheckWritable(db, collection string) error {
+	switch {
+	case collection == "system.js" || collection == "system.profile":
+		return nil
+	case strings.HasPrefix(collection, "system."):
+		return mongoerr.New(mongoerr.InvalidNamespace, "Invalid system namespace: %s.%s", db, collection)
+	case strings.Contains(collection, ".system."):
+		return mongoerr.New(mongoerr.BadValue, "Invalid namespace: %s.%s", db, collection)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package statement
 
 import (
+	"strings"
+
 	"oxbow/internal/bson"
 	"oxbow/internal/mongoerr"
 )
@@ -112,10 +114,18 @@ var killCursorsSchema = newSchema("killCursors",
 // ParseKillCursors reads a killCursors command.
 func ParseKillCursors(body bson.Document) (*KillCursors, error) {
 	k := &KillCursors{Generic: Generic{StmtID: -1}}
-	if err := parseOn(killCursorsSchema, body, k, &k.Generic, &k.Collection); err != nil {
+	// Cursors of listCollections and the like lie on "$cmd.listCollections", which is no collection's name.
+	err := killCursorsSchema.parse(body, k, &k.Generic, func(v bson.Value) (err error) {
+		k.Collection, err = collectionName(v)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
-	return k, nil
+	if !strings.HasPrefix(k.Collection, "$cmd.") {
+		err = CheckCollection(k.Database, k.Collection)
+	}
+	return k, err
 }
 
 // Count is the count command.
@@ -300,4 +310,12 @@ func parseOn[T any](s *schema[T], body bson.Document, to *T, g *Generic, collect
 		return err
 	}
 	return CheckCollection(g.Database, *collection)
+}
+
+// parseWriteOn is parseOn for a command that writes to the collection or makes it.
+func parseWriteOn[T any](s *schema[T], body bson.Document, to *T, g *Generic, collection *string) error {
+	if err := parseOn(s, body, to, g, collection); err != nil {
+		return err
+	}
+	return CheckWritable(g.Database, *collection)
 }

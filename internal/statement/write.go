@@ -27,7 +27,7 @@ var insertSchema = newSchema("insert",
 // ParseInsert reads an insert command.
 func ParseInsert(req *backend.Request) (*Insert, error) {
 	i := &Insert{Generic: Generic{StmtID: -1}, Ordered: true}
-	if err := parseOn(insertSchema, req.Body, i, &i.Generic, &i.Collection); err != nil {
+	if err := parseWriteOn(insertSchema, req.Body, i, &i.Generic, &i.Collection); err != nil {
 		return nil, err
 	}
 	var err error
@@ -97,7 +97,7 @@ func updateValue[T any](at func(*T) *bson.Value) func(string, *T, bson.Value) er
 // ParseUpdate reads an update command and its statements.
 func ParseUpdate(req *backend.Request) (*Update, error) {
 	c := &updateCommand{Update: Update{Generic: Generic{StmtID: -1}, Ordered: true}}
-	if err := parseOn(updateSchema, req.Body, c, &c.Generic, &c.Collection); err != nil {
+	if err := parseWriteOn(updateSchema, req.Body, c, &c.Generic, &c.Collection); err != nil {
 		return nil, err
 	}
 	raw, err := statements("update", "updates", c.raw, req.Sequences)
@@ -160,7 +160,7 @@ var deleteOneSchema = newSchema("delete.deletes",
 // ParseDelete reads a delete command and its statements.
 func ParseDelete(req *backend.Request) (*Delete, error) {
 	c := &deleteCommand{Delete: Delete{Generic: Generic{StmtID: -1}, Ordered: true}}
-	if err := parseOn(deleteSchema, req.Body, c, &c.Generic, &c.Collection); err != nil {
+	if err := parseWriteOn(deleteSchema, req.Body, c, &c.Generic, &c.Collection); err != nil {
 		return nil, err
 	}
 	raw, err := statements("delete", "deletes", c.raw, req.Sequences)
@@ -211,7 +211,7 @@ var findAndModifySchema = newSchema("findAndModify",
 // ParseFindAndModify reads a findAndModify (or findandmodify) command.
 func ParseFindAndModify(body bson.Document) (*FindAndModify, error) {
 	f := &FindAndModify{Generic: Generic{StmtID: -1}}
-	if err := parseOn(findAndModifySchema, body, f, &f.Generic, &f.Collection); err != nil {
+	if err := parseWriteOn(findAndModifySchema, body, f, &f.Generic, &f.Collection); err != nil {
 		return nil, err
 	}
 	switch {

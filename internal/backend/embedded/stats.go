@@ -80,7 +80,7 @@ func appendTableStats(dst []byte, stats engine.TableStats, indexes []engine.Inde
 		}
 		return dst
 	})
-	return bsoncore.AppendInt32Element(dst, "scaleFactor", int32(scale))
+	return appendNumber(dst, "scaleFactor", scale)
 }
 
 // dbStats reports a database's figures (https://www.mongodb.com/docs/manual/reference/command/dbStats/).

@@ -24,6 +24,11 @@ func (b *Backend) update(op operation, req *backend.Request) (bson.Document, err
 	if err != nil {
 		return nil, err
 	}
+	for k := range u.Updates {
+		if err := query.CheckUpdateStages(u.Updates[k].Update); err != nil {
+			return nil, err
+		}
+	}
 	start := time.Now()
 	for k := range u.Updates {
 		one, err := compileUpdate(&u.Updates[k], env, u.HasTxnNumber)
