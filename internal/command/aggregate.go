@@ -29,6 +29,9 @@ func (d *Data) aggregate(ctx context.Context, req *Request, reply *Reply) error 
 		}
 		return d.forwardCursor(ctx, a.source, 0, req, reply)
 	}
+	if err := refuseSnapshot(req.ReadConcern); err != nil {
+		return err
+	}
 	s, err := statement.ParseAggregate(kept(req))
 	if err != nil {
 		return err

@@ -256,34 +256,6 @@ func wholeNumber(v bson.Value) (int64, bool) {
 	return 0, false
 }
 
-func readConcern(v bson.Value) (bson.Document, error) {
-	doc, ok := v.DocumentOK()
-	if !ok {
-		return nil, wrongType("readConcern", v.Type, "object")
-	}
-	it := bson.Elements(doc)
-	for it.Next() {
-		v := it.Value()
-		switch key := string(it.Key()); key {
-		case "level":
-			level, ok := v.StringValueOK()
-			if !ok {
-				return nil, wrongType("readConcern.level", v.Type, "string")
-			}
-			switch level {
-			case "local", "available", "majority", "linearizable", "snapshot":
-			default:
-				return nil, mongoerr.New(mongoerr.BadValue,
-					"Enumeration value '%s' for field 'readConcern.level' is not a valid value.", level)
-			}
-		case "afterClusterTime", "atClusterTime", "afterOpTime", "provenance", "allowTransactionTableSnapshot", "$waitLastStableRecoveryTimestamp":
-		default:
-			return nil, mongoerr.New(mongoerr.IDLUnknownField, "BSON field 'readConcern.%s' is an unknown field.", key)
-		}
-	}
-	return doc, nil
-}
-
 func writeConcern(v bson.Value) (bson.Document, error) {
 	doc, ok := v.DocumentOK()
 	if !ok {

@@ -14,6 +14,7 @@ import (
 	"oxbow/internal/mongoerr"
 	"oxbow/internal/plan"
 	"oxbow/internal/query"
+	"oxbow/internal/statement"
 )
 
 // Data answers the commands that touch data. A command on a plain collection goes to its database's backend as it came; one
@@ -24,21 +25,23 @@ type Data struct {
 	Cursors *cursor.Registry
 	Now     func() time.Time
 	Upkeep  Upkeep
+
+	timestamps statement.Timestamps
 }
 
 // RegisterData puts the data commands into the table.
 func (t *Table) RegisterData(d *Data) {
 	read := func(name string, h Handler, help string, aliases ...string) {
-		t.Register(name, Entry{Handler: h, Stable: true, Help: help, Aliases: aliases})
+		t.Register(name, Entry{Handler: h, Stable: true, Reads: true, Help: help, Aliases: aliases})
 	}
 	write := func(name string, h Handler, help string, aliases ...string) {
 		t.Register(name, Entry{Handler: h, Stable: true, Writes: true, Help: help, Aliases: aliases})
 	}
 	read("find", d.find, "documents that match a filter")
 	read("getMore", d.getMore, "the next batch of a cursor")
-	read("killCursors", d.killCursors, "closes cursors")
+	t.Register("killCursors", Entry{Handler: d.killCursors, Stable: true, Help: "closes cursors"})
 	read("count", d.count, "the number of documents that match")
-	read("distinct", d.distinct, "the distinct values of a field")
+	t.Register("distinct", Entry{Handler: d.distinct, Reads: true, Help: "the distinct values of a field"})
 	read("aggregate", d.aggregate, "runs an aggregation pipeline")
 	read("explain", d.explain, "how a command would be run")
 	write("insert", d.insert, "adds documents")
@@ -50,8 +53,8 @@ func (t *Table) RegisterData(d *Data) {
 	write("dropDatabase", d.dropDatabase, "removes a database")
 	write("createIndexes", d.createIndexes, "makes indexes")
 	write("dropIndexes", d.dropIndexes, "removes indexes", "deleteIndexes")
-	read("listIndexes", d.listIndexes, "the indexes of a collection")
-	read("listCollections", d.listCollections, "the collections of a database")
+	t.Register("listIndexes", Entry{Handler: d.listIndexes, Stable: true, Help: "the indexes of a collection"})
+	t.Register("listCollections", Entry{Handler: d.listCollections, Stable: true, Help: "the collections of a database"})
 	t.Register("listDatabases", Entry{Handler: d.listDatabases, Stable: true, AdminOnly: true, Help: "the databases"})
 	t.Register("renameCollection", Entry{Handler: d.renameCollection, AdminOnly: true, Writes: true, Help: "gives a collection another name"})
 	t.Register("collStats", Entry{Handler: d.collStats, Aliases: []string{"collstats"}, Help: "figures of a collection"})
@@ -73,7 +76,11 @@ func (d *Data) collection(req *Request) (view, error) {
 	if !ok {
 		return view{}, mongoerr.New(mongoerr.InvalidNamespace, "collection name has invalid type %s", bson.TypeName(req.Argument.Type))
 	}
-	return d.named(req.Database, name)
+	a, err := d.named(req.Database, name)
+	if err == nil && a.source.Collection != nil {
+		err = refuseSnapshot(req.ReadConcern)
+	}
+	return a, err
 }
 
 func (d *Data) named(database, name string) (view, error) {
@@ -123,6 +130,10 @@ func (d *Data) envWith(let bson.Document) (query.Env, error) {
 }
 
 func newObjectID() [12]byte { return driver.NewObjectID() }
+
+func (d *Data) fill() statement.Fill {
+	return statement.Fill{NewID: newObjectID, NewTimestamp: func() uint64 { return d.timestamps.Next(d.Now()) }}
+}
 
 // forward sends the command as it came to the backend of a plain collection and gives back its reply.
 func (d *Data) forward(ctx context.Context, name string, req *Request, reply *Reply) (err error) {

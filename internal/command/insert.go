@@ -24,7 +24,7 @@ func (d *Data) insert(ctx context.Context, req *Request, reply *Reply) error {
 	}
 	var p *plan.Insert
 	err = d.ready(ctx, a.source, func(src plan.Source) ([]route.Place, error) {
-		p = plan.NewInsert(in, src, d.Exec.Abilities, newObjectID, d.Now().UnixMilli())
+		p = plan.NewInsert(in, src, d.Exec.Abilities, d.fill(), d.Now().UnixMilli())
 		return p.Missing, nil
 	})
 	if err != nil {

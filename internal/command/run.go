@@ -66,8 +66,8 @@ func (t *Table) dispatch(ctx context.Context, req *Request, reply *Reply) (*Entr
 	return entry, t.call(ctx, entry, handler, req, reply)
 }
 
-// unknownEntry stands for a command that the table does not have: nothing is known of it, so it may write.
-var unknownEntry = Entry{Writes: true}
+// unknownEntry stands for a command that the table does not have: nothing is known of it, so it may read and write.
+var unknownEntry = Entry{Reads: true, Writes: true}
 
 // handler picks who answers: the first interceptor that takes the request, the command's own handler, the fallback.
 func (t *Table) handler(entry *Entry, req *Request) Handler {
@@ -91,6 +91,16 @@ func (t *Table) allow(entry *Entry, req *Request) error {
 		return mongoerr.New(mongoerr.APIStrictError, "Provided apiStrict:true, but the command %s is not in API Version %s. "+
 			"Information on supported commands and migrations in API Version %s can be found at "+
 			"https://dochub.mongodb.org/core/manual-versioned-api", req.Name, req.APIVersion, req.APIVersion)
+	}
+	if req.APIStrict {
+		if err := checkStable(req); err != nil {
+			return err
+		}
+	}
+	if !entry.Reads {
+		if err := checkNoReadConcern(req); err != nil {
+			return err
+		}
 	}
 	if entry.Fields != nil {
 		if err := CheckFields(req, entry.Fields); err != nil {

@@ -36,6 +36,7 @@ type Entry struct {
 
 	AdminOnly bool // refused on any other database
 	Stable    bool // in version 1 of the Stable API, so allowed with apiStrict
+	Reads     bool // takes a read concern of any level; others take only local and available
 	Writes    bool // goes on when its client is gone, and its failures may be retried by a driver
 	NoSession bool // an lsid is taken but starts no session (hello, ping and the like, and the session commands)
 	Unlisted  bool // does not show in currentOp: it waits on behalf of a driver's monitor

@@ -279,7 +279,7 @@ var runners = map[string]func(context.Context, *fixture, bson.Document) (string,
 		if err != nil {
 			return "", err
 		}
-		p := plan.NewInsert(s, f.source, f.exec.Abilities, newID, now)
+		p := plan.NewInsert(s, f.source, f.exec.Abilities, statement.Fill{NewID: newID}, now)
 		return written(f.exec.Insert(ctx, p, options(&s.Generic)))
 	},
 	"update": func(ctx context.Context, f *fixture, body bson.Document) (string, error) {

@@ -43,12 +43,12 @@ func (r *Run) Has(i int32) bool { return 0 <= i && int(i) < len(r.Statements) }
 // Abilities tells what the backend of that name can do.
 type Abilities func(name string) backend.Abilities
 
-// NewInsert plans an insert at now (milliseconds since 1970). newID makes an _id for documents without one.
-func NewInsert(in *statement.Insert, src Source, abilities Abilities, newID func() [12]byte, now int64) *Insert {
+// NewInsert plans an insert at now (milliseconds since 1970). fill makes what the documents leave to the server.
+func NewInsert(in *statement.Insert, src Source, abilities Abilities, fill statement.Fill, now int64) *Insert {
 	p := &Insert{Namespace: src.Namespace(), Ordered: in.Ordered}
 	g := grouping{ordered: in.Ordered, abilities: abilities}
 	for i, doc := range in.Documents {
-		target, stored, err := p.place(doc, src, newID, now)
+		target, stored, err := p.place(doc, src, fill, now)
 		if err != nil {
 			p.Errors = append(p.Errors, backend.WriteError{Index: int32(i), Err: mongoerr.From(err)})
 			if in.Ordered {
@@ -65,8 +65,8 @@ func NewInsert(in *statement.Insert, src Source, abilities Abilities, newID func
 }
 
 // place returns a document as it will be stored and where; no target when its partition is missing.
-func (p *Insert) place(doc bson.Document, src Source, newID func() [12]byte, now int64) (*Target, bson.Document, error) {
-	stored, err := statement.Storable(doc, newID)
+func (p *Insert) place(doc bson.Document, src Source, fill statement.Fill, now int64) (*Target, bson.Document, error) {
+	stored, err := statement.Storable(doc, fill)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -92,7 +92,7 @@ func planned(body bson.Document, src Source) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return NewInsert(in, src, abilities, id, now).String(), nil
+		return NewInsert(in, src, abilities, statement.Fill{NewID: id}, now).String(), nil
 	case "update":
 		u, err := statement.ParseUpdate(req)
 		if err != nil {

@@ -2,6 +2,7 @@ package statement
 
 import (
 	"testing"
+	"time"
 
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
@@ -77,25 +78,53 @@ func TestParsingIsLean(t *testing.T) {
 
 // TestStorable: a document is stored with its _id first, and as it is where it can be.
 func TestStorable(t *testing.T) {
-	newID := func() [12]byte { return [12]byte{1} }
+	fill := Fill{
+		NewID:        func() [12]byte { return [12]byte{1} },
+		NewTimestamp: func() uint64 { return 7<<32 | 3 },
+	}
 	whole := parse(t, `{"_id": 1, "a": 2}`)
-	if got, err := Storable(whole, newID); err != nil || &got[0] != &whole[0] {
+	if got, err := Storable(whole, fill); err != nil || &got[0] != &whole[0] {
 		t.Errorf("a document that needs no change: %v, %v", got, err)
 	}
 	for in, want := range map[string]string{
 		`{"a": 2, "_id": 1, "b": 3}`: `{"_id": 1, "a": 2, "b": 3}`,
 		`{"a": 2}`:                   `{"_id": {"$oid": "010000000000000000000000"}, "a": 2}`,
-		`{}`:                         `{"_id": {"$oid": "010000000000000000000000"}}`,
+		`{"t": {"$timestamp": {"t": 0, "i": 0}}, "_id": 1, "u": {"$timestamp": {"t": 0, "i": 1}}}`: `{"_id": 1, "t": {"$timestamp": {"t": 7, "i": 3}}, "u": {"$timestamp": {"t": 0, "i": 1}}}`,
+		`{"_id": {"$timestamp": {"t": 0, "i": 0}}, "d": {"t": {"$timestamp": {"t": 0, "i": 0}}}}`:  `{"_id": {"$timestamp": {"t": 0, "i": 0}}, "d": {"t": {"$timestamp": {"t": 0, "i": 0}}}}`,
+		`{"_id": 1, "t": {"$timestamp": {"t": 0, "i": 0}}}`:                                        `{"_id": 1, "t": {"$timestamp": {"t": 7, "i": 3}}}`,
+		`{"t": {"$timestamp": {"t": 0, "i": 0}}}`:                                                  `{"_id": {"$oid": "010000000000000000000000"}, "t": {"$timestamp": {"t": 7, "i": 3}}}`,
+		`{}`: `{"_id": {"$oid": "010000000000000000000000"}}`,
 	} {
-		got, err := Storable(parse(t, in), newID)
+		got, err := Storable(parse(t, in), fill)
 		if err != nil || string(got) != string(parse(t, want)) {
 			t.Errorf("%s becomes %s, %v", in, got, err)
 		}
 	}
+	request := parse(t, `{"_id": 1, "t": {"$timestamp": {"t": 0, "i": 0}}}`)
+	if _, err := Storable(request, fill); err != nil || string(request) != string(parse(t, `{"_id": 1, "t": {"$timestamp": {"t": 0, "i": 0}}}`)) {
+		t.Errorf("the client's own bytes were changed: %v", err)
+	}
 	for _, in := range []string{`{"_id": [1]}`, `{"a": 1, "_id": {"$regularExpression": {"pattern": "a", "options": ""}}}`, `{"_id": {"$undefined": true}}`} {
-		if _, err := Storable(parse(t, in), newID); !mongoerr.Is(err, mongoerr.InvalidIDField) {
+		if _, err := Storable(parse(t, in), fill); !mongoerr.Is(err, mongoerr.InvalidIDField) {
 			t.Errorf("%s gives %v", in, err)
 		}
+	}
+}
+
+// TestTimestampsRise: also when the clock stands still or goes back.
+func TestTimestampsRise(t *testing.T) {
+	var ts Timestamps
+	now := time.Unix(1_000_000_000, 0)
+	var last uint64
+	for _, at := range []time.Time{now, now, now.Add(-time.Hour), now.Add(time.Second), now} {
+		next := ts.Next(at)
+		if next <= last || next>>32 < uint64(at.Unix()) {
+			t.Fatalf("%d after %d", next, last)
+		}
+		last = next
+	}
+	if last>>32 != uint64(now.Unix())+1 || uint32(last) != 2 {
+		t.Errorf("the last is %d of second %d", uint32(last), last>>32)
 	}
 }
 

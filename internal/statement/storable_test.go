@@ -20,7 +20,7 @@ func TestSecondIDIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Storable(raw, nil); (err == nil) != c.ok {
+		if _, err := Storable(raw, Fill{}); (err == nil) != c.ok {
 			t.Errorf("%v: %v", c.doc, err)
 		}
 	}

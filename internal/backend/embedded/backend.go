@@ -12,6 +12,7 @@ import (
 	"oxbow/internal/bson"
 	"oxbow/internal/engine"
 	"oxbow/internal/mongoerr"
+	"oxbow/internal/statement"
 )
 
 // Store configures the engine below the backend.
@@ -38,6 +39,8 @@ type Backend struct {
 	started time.Time
 	cursors *cursors
 	usage   *usage
+
+	timestamps statement.Timestamps
 
 	// gate is held for reading while a command runs, for writing by Close.
 	gate    sync.RWMutex

@@ -19,8 +19,9 @@ func (b *Backend) insert(op operation, req *backend.Request) (bson.Document, err
 		return nil, err
 	}
 	start := time.Now()
+	fill := statement.Fill{NewID: newObjectID, NewTimestamp: func() uint64 { return b.timestamps.Next(start) }}
 	for k, doc := range i.Documents {
-		stored, err := statement.Storable(doc, newObjectID)
+		stored, err := statement.Storable(doc, fill)
 		if err != nil {
 			if !w.refuse(k, err) {
 				break
