@@ -102,7 +102,7 @@ func (d *Data) collStats(ctx context.Context, req *Request, reply *Reply) error 
 		indexes = len(a.source.Collection.Indexes) + 1
 	}
 	dst = bsoncore.AppendInt32Element(dst, "nindexes", int32(indexes))
-	dst = bsoncore.AppendInt64Element(dst, "scaleFactor", c.Scale)
+	dst = appendCount(dst, "scaleFactor", c.Scale)
 	dst = bsoncore.AppendInt32Element(dst, "partitions", int32(len(targets)))
 	if c.Partitions {
 		dst = appendByTarget(dst, "byPartition", targets, replies)

@@ -2,11 +2,13 @@ package command
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"oxbow/internal/backend"
+	"oxbow/internal/catalog"
 	"oxbow/internal/cursor"
 	"oxbow/internal/mongoerr"
 	"oxbow/internal/plan"
@@ -53,6 +55,7 @@ func (d *Data) dropDatabase(ctx context.Context, req *Request, reply *Reply) err
 	if err := open(s.Database); err != nil {
 		return err
 	}
+	own := slices.ContainsFunc(d.Catalog.Snapshot().Collections(s.Database), func(c *catalog.Collection) bool { return c.Created })
 	if err := d.Catalog.DropDatabase(ctx, s.Database); err != nil {
 		return err
 	}
@@ -63,8 +66,15 @@ func (d *Data) dropDatabase(ctx context.Context, req *Request, reply *Reply) err
 	if err != nil {
 		return err
 	}
-	if partitions == 0 {
-		return d.forward(ctx, name, req, reply)
+	switch {
+	case partitions == 0:
+		// The backend has no such database where all that was in it had a layout, and then doesn't say that it was dropped.
+		if err := d.forward(ctx, name, req, reply); err != nil || !own || backend.Check(reply.Document) != nil {
+			return err
+		}
+		reply.Document, plain = nil, nil
+	case len(plain) == 0 && !own:
+		return mongoerr.New(mongoerr.IllegalOperation, "%s holds nothing but partitions, which go with their collection or by retention", s.Database)
 	}
 	for _, collection := range plain {
 		t := plan.Target{Backend: name, Namespace: backend.Namespace{Database: s.Database, Collection: collection}}

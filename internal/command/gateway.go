@@ -24,6 +24,7 @@ func (t *Table) registerGateway() {
 	t.Register("whatsmyuri", Entry{Handler: t.whatsMyURI, NoSession: true, Fields: none, Help: "the client's address"})
 	t.Register("connectionStatus", Entry{Handler: t.connectionStatus, NoSession: true, Fields: []string{"showPrivileges"}, Help: "who is logged in"})
 	t.Register("logout", Entry{Handler: t.logout, NoSession: true, Fields: none, Help: "forgets who is logged in"})
+	t.Register("features", Entry{Handler: t.features, NoSession: true, Fields: none, Help: "what an old shell asks for when it connects"})
 	t.Register("listCommands", Entry{Handler: t.listCommands, NoSession: true, Fields: none, Help: "the commands of this server"})
 	t.Register("getDefaultRWConcern", Entry{Handler: t.getDefaultRWConcern, AdminOnly: true, Fields: []string{"inMemory"}, Help: "read and write concern where a command names none"})
 
@@ -64,6 +65,14 @@ func (t *Table) isDBGrid(_ context.Context, _ *Request, reply *Reply) error {
 
 func (t *Table) whatsMyURI(_ context.Context, req *Request, reply *Reply) error {
 	reply.Elements = bsoncore.AppendStringElement(reply.Elements, "you", req.Conn.Remote)
+	return nil
+}
+
+// features gives the machine's part of the ids that this process makes, which is all that the command has ever told of a server without JavaScript.
+func (t *Table) features(_ context.Context, _ *Request, reply *Reply) error {
+	id := newObjectID()
+	machine := int32(id[4])<<16 | int32(id[5])<<8 | int32(id[6])
+	reply.Elements = bsoncore.AppendInt32Element(reply.Elements, "oidMachine", machine)
 	return nil
 }
 

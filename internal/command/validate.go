@@ -2,10 +2,12 @@ package command
 
 import (
 	"context"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"oxbow/internal/bson"
+	"oxbow/internal/catalog"
 	"oxbow/internal/mongoerr"
 	"oxbow/internal/plan"
 	"oxbow/internal/statement"
@@ -28,33 +30,98 @@ func (d *Data) validate(ctx context.Context, req *Request, reply *Reply) error {
 		return mongoerr.New(mongoerr.NamespaceNotFound, "Collection '%s' does not exist to validate.", a.source.Namespace())
 	}
 	targets := allTargets(a.source)
-	command := plan.Command{Name: "validate", Rest: bsoncore.AppendBooleanElement(nil, "full", v.Full)}
+	options := bsoncore.AppendBooleanElement(nil, "full", v.Full)
+	if v.Conformance {
+		options = bsoncore.AppendBooleanElement(options, "checkBSONConformance", true)
+	}
+	command := plan.Command{Name: "validate", Rest: options}
 	replies, err := d.Exec.Gather(ctx, targets, command)
 	if err != nil {
 		return err
 	}
-	valid, records := true, int64(0)
-	problems := bsoncore.NewArrayBuilder()
-	for i, r := range replies {
-		if ok, _ := bson.Get(r, "valid"); ok.Type != bson.TypeBoolean || !ok.Boolean() {
-			valid = false
+	dst := bsoncore.AppendStringElement(reply.Elements, "ns", a.source.Namespace())
+	for _, name := range []string{"nInvalidDocuments", "nNonCompliantDocuments", "nrecords"} {
+		dst = appendCount(dst, name, sumOf(replies, name))
+	}
+	dst = bsoncore.AppendInt32Element(dst, "nIndexes", int32(len(a.source.Collection.Indexes)+1))
+	dst = appendKeysPerIndex(dst, a.source.Collection, replies)
+	dst = bsoncore.AppendBooleanElement(dst, "valid", allValid(replies))
+	dst = bsoncore.AppendBooleanElement(dst, "repaired", false)
+	for _, name := range []string{"warnings", "errors"} {
+		dst = appendByPartition(dst, name, targets, replies)
+	}
+	for _, name := range []string{"extraIndexEntries", "missingIndexEntries", "corruptRecords"} {
+		dst = appendConcatenated(dst, name, replies)
+	}
+	reply.Elements = bsoncore.AppendInt32Element(dst, "partitions", int32(len(targets)))
+	return nil
+}
+
+func sumOf(replies []bson.Document, name string) int64 {
+	var sum int64
+	for _, r := range replies {
+		v, _ := bson.Get(r, name)
+		n, _ := v.AsInt64OK()
+		sum += n
+	}
+	return sum
+}
+
+func allValid(replies []bson.Document) bool {
+	return !slices.ContainsFunc(replies, func(r bson.Document) bool {
+		v, _ := bson.Get(r, "valid")
+		return v.Type != bson.TypeBoolean || !v.Boolean()
+	})
+}
+
+// appendKeysPerIndex sums the keys of each index over the partitions; without any partition they are all 0.
+func appendKeysPerIndex(dst []byte, c *catalog.Collection, replies []bson.Document) []byte {
+	names := []string{"_id_"}
+	for _, spec := range c.Indexes {
+		if name, ok := bson.Get(spec, "name"); ok && name.Type == bson.TypeString {
+			names = append(names, name.StringValue())
 		}
-		n, _ := bson.Get(r, "nrecords")
-		count, _ := n.AsInt64OK()
-		records += count
-		list, _ := bson.Get(r, "errors")
+	}
+	parts := make([]bson.Document, 0, len(replies))
+	for _, r := range replies {
+		if v, ok := bson.Get(r, "keysPerIndex"); ok && v.Type == bson.TypeDocument {
+			parts = append(parts, v.Data)
+		}
+	}
+	at, dst := bsoncore.AppendDocumentElementStart(dst, "keysPerIndex")
+	for _, name := range names {
+		dst = appendCount(dst, name, sumOf(parts, name))
+	}
+	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+	return dst
+}
+
+// appendByPartition appends the partitions' texts of one array, each with the partition before it.
+func appendByPartition(dst []byte, name string, targets []plan.Target, replies []bson.Document) []byte {
+	var texts []string
+	for i, r := range replies {
+		list, _ := bson.Get(r, name)
 		it := bson.Elements(list.Data)
 		for it.Next() {
 			text, _ := it.Value().StringValueOK()
-			problems.AppendString("partition " + targets[i].Namespace.String() + ": " + text)
+			texts = append(texts, "partition "+targets[i].Namespace.String()+": "+text)
 		}
 	}
-	dst := bsoncore.AppendStringElement(reply.Elements, "ns", a.source.Namespace())
-	dst = appendCount(dst, "nrecords", records)
-	dst = bsoncore.AppendInt32Element(dst, "nIndexes", int32(len(a.source.Collection.Indexes)+1))
-	dst = bsoncore.AppendBooleanElement(dst, "valid", valid)
-	dst = bsoncore.AppendArrayElement(dst, "warnings", bsoncore.NewArrayBuilder().Build())
-	dst = bsoncore.AppendArrayElement(dst, "errors", problems.Build())
-	reply.Elements = bsoncore.AppendInt32Element(dst, "partitions", int32(len(targets)))
-	return nil
+	return appendArray(dst, name, texts)
+}
+
+// appendConcatenated appends the elements of all partitions' arrays of one name.
+func appendConcatenated(dst []byte, name string, replies []bson.Document) []byte {
+	at, dst := bsoncore.AppendArrayElementStart(dst, name)
+	n := 0
+	for _, r := range replies {
+		list, _ := bson.Get(r, name)
+		it := bson.Elements(list.Data)
+		for it.Next() {
+			dst = bsoncore.AppendValueElement(dst, index(n), it.Value())
+			n++
+		}
+	}
+	dst, _ = bsoncore.AppendArrayEnd(dst, at)
+	return dst
 }

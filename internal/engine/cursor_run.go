@@ -50,6 +50,7 @@ func (t *Table) start(q *Query, stopped *atomic.Pointer[mongoerr.Error]) (*execu
 	}
 	x := &execution{table: t, snapshot: snapshot, filter: q.Filter, stopped: stopped}
 	pl := t.planner(v, snapshot)
+	pl.explained = q.explained
 	if x.plan, err = pl.plan(q); err == nil {
 		err = x.open()
 	}

@@ -11,18 +11,55 @@ import (
 )
 
 // Explain returns winningPlan, the chosen plan as MongoDB's stage tree (COLLSCAN, IDHACK, EOF, IXSCAN with indexBounds, FETCH, OR, SORT_MERGE, SORT,
-// SKIP, LIMIT), reason, why it was chosen, and with run also executionStats (https://www.mongodb.com/docs/manual/reference/explain-results/).
+// SKIP, LIMIT), reason, why it was chosen, rejectedPlans, the trees of the other indexes that would have served, and with run also executionStats
+// (https://www.mongodb.com/docs/manual/reference/explain-results/).
 func (t *Table) Explain(ctx context.Context, q Query, run bool) (bson.Document, error) {
+	return t.explain(ctx, q, run, (*Cursor).measure)
+}
+
+// ExplainCount explains a Count: keys alone are read where they decide the filter (COUNT_SCAN for one range of one index), and the table's counter
+// answers where there is no filter (RECORD_STORE_FAST_COUNT).
+func (t *Table) ExplainCount(ctx context.Context, q Query, run bool) (bson.Document, error) {
+	if q.counter() {
+		return explainCounter(run)
+	}
+	want := int64(0)
+	if q.Limit > 0 {
+		want = saturatingAdd(q.Skip, q.Limit)
+	}
+	q.Sort, q.Skip, q.Limit, q.counting = nil, 0, 0, true
+	return t.explain(ctx, q, run, func(c *Cursor, ctx context.Context) (*explainStats, error) {
+		n, err := c.count(ctx, want)
+		s := &explainStats{returned: n}
+		s.keys, s.documents = c.Examined()
+		return s, err
+	})
+}
+
+func explainCounter(run bool) (bson.Document, error) {
+	counter := &stage{name: "RECORD_STORE_FAST_COUNT"}
+	at, dst := bsoncore.AppendDocumentStart(nil)
+	dst = appendStages(bsoncore.AppendHeader(dst, bson.TypeDocument, "winningPlan"), counter)
+	dst = bsoncore.AppendStringElement(dst, "reason", "the counter of documents answers")
+	dst = bsoncore.AppendArrayElement(dst, "rejectedPlans", bsoncore.NewArrayBuilder().Build())
+	if run {
+		dst = (&explainStats{}).append(dst, counter)
+	}
+	return bsoncore.AppendDocumentEnd(dst, at)
+}
+
+func (t *Table) explain(ctx context.Context, q Query, run bool, measure func(*Cursor, context.Context) (*explainStats, error)) (bson.Document, error) {
 	began := time.Now()
-	q.pinned = true
+	q.pinned, q.explained = true, true
 	c, err := t.open(&q)
 	if err != nil {
 		return nil, err
 	}
 	p := *c.x.plan
+	p.counting = q.counting
 	var stats *explainStats
 	if run {
-		stats, err = c.measure(ctx)
+		stats, err = measure(c, ctx)
 	}
 	if err = firstError(err, c.Close()); err != nil {
 		return nil, err
@@ -30,9 +67,15 @@ func (t *Table) Explain(ctx context.Context, q Query, run bool) (bson.Document, 
 	at, dst := bsoncore.AppendDocumentStart(nil)
 	dst = appendStages(bsoncore.AppendHeader(dst, bson.TypeDocument, "winningPlan"), p.stages(nil))
 	dst = bsoncore.AppendStringElement(dst, "reason", p.reason)
+	list, dst := bsoncore.AppendArrayElementStart(dst, "rejectedPlans")
+	for i, other := range p.rejected {
+		other.counting = q.counting
+		dst = appendStages(bsoncore.AppendHeader(dst, bson.TypeDocument, strconv.Itoa(i)), other.stages(nil))
+	}
+	dst, _ = bsoncore.AppendArrayEnd(dst, list)
 	if stats != nil {
 		stats.millis = time.Since(began).Milliseconds()
-		dst = stats.append(dst, &p)
+		dst = stats.append(dst, p.stages(stats))
 	}
 	return bsoncore.AppendDocumentEnd(dst, at)
 }
@@ -58,14 +101,14 @@ func (c *Cursor) measure(ctx context.Context) (*explainStats, error) {
 	}
 }
 
-func (s *explainStats) append(dst []byte, p *plan) []byte {
+func (s *explainStats) append(dst []byte, stages *stage) []byte {
 	at, dst := bsoncore.AppendDocumentElementStart(dst, "executionStats")
 	dst = bsoncore.AppendBooleanElement(dst, "executionSuccess", true)
 	dst = bsoncore.AppendInt64Element(dst, "nReturned", s.returned)
 	dst = bsoncore.AppendInt64Element(dst, "executionTimeMillis", s.millis)
 	dst = bsoncore.AppendInt64Element(dst, "totalKeysExamined", s.keys)
 	dst = bsoncore.AppendInt64Element(dst, "totalDocsExamined", s.documents)
-	dst = appendStages(bsoncore.AppendHeader(dst, bson.TypeDocument, "executionStages"), p.stages(s))
+	dst = appendStages(bsoncore.AppendHeader(dst, bson.TypeDocument, "executionStages"), stages)
 	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
 	return dst
 }
@@ -143,12 +186,22 @@ func (p *plan) reading(run *explainStats) *stage {
 	for i := range p.scans {
 		scans = append(scans, p.scans[i].stage(run))
 	}
+	keysOnly := p.counting && p.filter == nil
+	if len(scans) == 1 && keysOnly {
+		if len(p.scans[0].ranges) == 1 {
+			scans[0].name = "COUNT_SCAN"
+		}
+		return scans[0]
+	}
 	if len(scans) == 1 {
 		return &stage{name: "FETCH", fields: filtered, inputs: scans}
 	}
 	join := &stage{name: "OR", inputs: scans}
 	if p.merge != nil {
 		join.name = "SORT_MERGE"
+	}
+	if keysOnly {
+		return join
 	}
 	return join.above("FETCH", filtered)
 }

@@ -17,6 +17,9 @@ type plan struct {
 	skip   int64
 	limit  int64
 	reason string
+
+	rejected []*plan // with explained: the other ways there were
+	counting bool    // shown as Count carries it out
 }
 
 // several reports whether a document may come up more than once.

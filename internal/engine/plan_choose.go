@@ -15,7 +15,8 @@ type planner struct {
 	indexes   []*index // those that readers may use
 	count     int64    // documents in the table
 	// probe counts the keys of a scan, limit of them at most, and reports whether that was all. Nil: no probing.
-	probe func(s *scan, limit int) (keys int, all bool)
+	probe     func(s *scan, limit int) (keys int, all bool)
+	explained bool // keep the plans that are not chosen
 }
 
 // Limits of the search for a plan.
@@ -142,7 +143,23 @@ func (p *planner) choose(out *plan, conds []conjunct) {
 		return
 	}
 	best, reason := p.best(options, out)
+	if p.explained {
+		out.rejected = out.others(options, best)
+	}
 	out.take(options[best], reason)
+}
+
+// others are the plans of the options that were not chosen. out is the plan before it takes the one that was.
+func (out *plan) others(options []option, chosen int) []*plan {
+	var rejected []*plan
+	for i := range options {
+		if i != chosen {
+			other := *out
+			other.take(options[i], "")
+			rejected = append(rejected, &other)
+		}
+	}
+	return rejected
 }
 
 // collectionScan reads all documents in the order of their _id.

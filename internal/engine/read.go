@@ -19,4 +19,6 @@ type Query struct {
 	pinned bool
 	// distinct is the path whose values Distinct looks for, so that an index on it is worth having.
 	distinct string
+	// explained keeps the plans that were not chosen, and counting makes Explain show how Count would go about it.
+	explained, counting bool
 }

@@ -262,8 +262,9 @@ func ParseDBStats(body bson.Document) (*DBStats, error) {
 // Validate is the validate command.
 type Validate struct {
 	Generic
-	Collection string
-	Full       bool
+	Collection  string
+	Full        bool
+	Conformance bool // checkBSONConformance
 }
 
 var validateSchema = newSchema("validate",
@@ -271,7 +272,7 @@ var validateSchema = newSchema("validate",
 	spec[Validate]{"background", false, unsupported[Validate](isFalse)},
 	spec[Validate]{"repair", false, unsupported[Validate](isFalse)},
 	spec[Validate]{"metadata", false, unsupported[Validate](isFalse)},
-	spec[Validate]{"checkBSONConformance", false, harmless[Validate]},
+	spec[Validate]{"checkBSONConformance", false, boolean(func(v *Validate) *bool { return &v.Conformance })},
 )
 
 // ParseValidate reads a validate command.

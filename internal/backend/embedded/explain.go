@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	"oxbow/internal/backend"
@@ -203,6 +205,7 @@ type explained struct {
 	winning bson.Document
 	stats   bson.Document // executionStats, or nil
 	reason  string
+	others  []bson.Document // rejectedPlans
 }
 
 func planOf(op operation, table *engine.Table, exists bool, q engine.Query, e explaining) (*explained, error) {
@@ -211,16 +214,37 @@ func planOf(op operation, table *engine.Table, exists bool, q engine.Query, e ex
 		p.stats = statsOfNothing
 	}
 	if exists {
-		doc, err := table.Explain(op, q, e.run())
+		explain := table.Explain
+		if slices.Contains(e.above, "COUNT") {
+			explain = table.ExplainCount
+		}
+		doc, err := explain(op, q, e.run())
 		if err != nil {
 			return nil, err
 		}
 		p.read(doc)
 	}
-	for i := len(e.above) - 1; i >= 0; i-- {
-		p.winning = stage(e.above[i], p.winning)
+	p.winning = e.over(p.winning)
+	for i := range p.others {
+		p.others[i] = e.over(p.others[i])
 	}
 	return p, nil
+}
+
+// over puts the stages above the engine's over a plan of its; a count from the counter has none.
+func (e explaining) over(plan bson.Document) bson.Document {
+	if _, v, _ := bson.First(plan); isText(v, "RECORD_STORE_FAST_COUNT") {
+		return plan
+	}
+	for i := len(e.above) - 1; i >= 0; i-- {
+		plan = stage(e.above[i], plan)
+	}
+	return plan
+}
+
+func isText(v bson.Value, text string) bool {
+	s, ok := v.StringValueOK()
+	return ok && s == text
 }
 
 // read takes the engine's explanation apart.
@@ -235,6 +259,10 @@ func (p *explained) read(doc bson.Document) {
 			p.stats = v.Data
 		case "reason":
 			p.reason, _ = v.StringValueOK()
+		case "rejectedPlans":
+			for others := bson.Elements(v.Data); others.Next(); {
+				p.others = append(p.others, others.Value().Data)
+			}
 		}
 	}
 }
@@ -275,7 +303,12 @@ func (p *explained) append(dst []byte, name engine.Name, q engine.Query) []byte 
 			dst = bsoncore.AppendStringElement(dst, "reason", p.reason)
 		}
 		dst = bsoncore.AppendDocumentElement(dst, "winningPlan", p.winning)
-		return appendEmptyArray(dst, "rejectedPlans")
+		at, dst := bsoncore.AppendArrayElementStart(dst, "rejectedPlans")
+		for i, other := range p.others {
+			dst = bsoncore.AppendDocumentElement(dst, strconv.Itoa(i), other)
+		}
+		dst, _ = bsoncore.AppendArrayEnd(dst, at)
+		return dst
 	})
 	if p.stats != nil {
 		dst = bsoncore.AppendDocumentElement(dst, "executionStats", p.stats)
