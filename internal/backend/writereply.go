@@ -65,6 +65,21 @@ func ParseWriteReply(reply bson.Document) (*WriteReply, error) {
 	return r, it.Err()
 }
 
+// Err returns the reply's first error: that of a statement, else that of the write concern, or nil.
+func (r *WriteReply) Err() error {
+	if len(r.Errors) > 0 {
+		return r.Errors[0].Err
+	}
+	if r.ConcernError == nil {
+		return nil
+	}
+	code, _ := bson.Get(r.ConcernError, "code")
+	message, _ := bson.Get(r.ConcernError, "errmsg")
+	number, _ := code.AsInt64OK()
+	text, _ := message.StringValueOK()
+	return mongoerr.New(mongoerr.Code(number), "%s", text)
+}
+
 func parseUpserted(array []byte) []Upserted {
 	var out []Upserted
 	it := bson.Elements(array)

@@ -219,4 +219,4 @@ func split(ns string) (database, collection string) {
 	return database, collection
 }
 
-var errForeign = errors.New("a collection with documents that is not a partition has the name")
+var errForeign = errors.New("a collection that is not a partition has the name")

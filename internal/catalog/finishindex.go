@@ -30,8 +30,8 @@ func (c *Catalog) markIndexed(ctx context.Context, g *gate, ns string) error {
 	return nil
 }
 
-func allDone(targets []Target) bool {
-	return !slices.ContainsFunc(targets, func(t Target) bool { return t.Err != nil })
+func allDone(outcomes []Outcome) bool {
+	return !slices.ContainsFunc(outcomes, func(t Outcome) bool { return t.Err != nil })
 }
 
 // finishIndexes makes the partitions of a collection follow its list of indexes, after an index command that was cut short. A unique index whose
@@ -50,16 +50,16 @@ func (c *Catalog) finishIndexes(ctx context.Context, ns string) error {
 	}
 	c.log.Info("finishing an index command that was cut short", "collection", ns)
 	var duplicates []string
-	targets, err := c.onPartitions(ctx, g, ns, func(d deployment, p route.Partition) error {
+	outcomes, err := c.onPartitions(ctx, g, ns, func(d deployment, p route.Partition) error {
 		refused, err := d.alignIndexes(ctx, p, c.Snapshot().Collection(ns).Indexes)
 		duplicates = append(duplicates, refused...)
 		return err
 	})
 	if err == nil && len(duplicates) > 0 {
 		c.log.Warn("unique indexes are taken back: keys are there twice", "collection", ns, "indexes", duplicates)
-		targets, err = c.unlistIndexes(ctx, g, ns, duplicates)
+		outcomes, err = c.unlistIndexes(ctx, g, ns, duplicates)
 	}
-	for _, t := range targets {
+	for _, t := range outcomes {
 		err = errors.Join(err, t.Err)
 	}
 	if err != nil {

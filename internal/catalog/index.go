@@ -12,17 +12,17 @@ import (
 	"oxbow/internal/route"
 )
 
-// Target is what became of an index command on one partition.
-type Target struct {
+// Outcome is what became of an index command on one partition.
+type Outcome struct {
 	Partition route.Partition
 	Err       error
 }
 
 // CreateIndexes adds indexes to a collection: first to its list, so that partitions made from now on have them, then to every partition.
 // A specification that the backend refuses on an empty collection, or a unique index that lacks a field of the layout (CannotCreateIndex), is
-// refused before anything is stored. created counts indexes that were not in the list. When targets fail the list keeps the indexes, and the same
+// refused before anything is stored. created counts indexes that were not in the list. When it fails on some the list keeps the indexes, and the same
 // command again, or the next Sweep, resumes; except that a duplicate key takes a new index back everywhere, and is returned as err. It creates the collection if need be.
-func (c *Catalog) CreateIndexes(ctx context.Context, ns string, specs []bson.Document) (created int, targets []Target, err error) {
+func (c *Catalog) CreateIndexes(ctx context.Context, ns string, specs []bson.Document) (created int, outcomes []Outcome, err error) {
 	g, err := c.gate(ns)
 	if err != nil {
 		return 0, nil, err
@@ -40,24 +40,24 @@ func (c *Catalog) CreateIndexes(ctx context.Context, ns string, specs []bson.Doc
 	if err := c.listIndexes(ctx, g, ns, fresh); err != nil {
 		return 0, nil, err
 	}
-	targets, err = c.onPartitions(ctx, g, ns, func(d deployment, p route.Partition) error {
+	outcomes, err = c.onPartitions(ctx, g, ns, func(d deployment, p route.Partition) error {
 		return d.createIndexes(ctx, p.Database, p.Collection, specs)
 	})
 	if err != nil {
-		return len(fresh), targets, err
+		return len(fresh), outcomes, err
 	}
-	if duplicate := firstDuplicate(targets); duplicate != nil && len(fresh) > 0 {
+	if duplicate := firstDuplicate(outcomes); duplicate != nil && len(fresh) > 0 {
 		_, err := c.unlistIndexes(ctx, g, ns, indexNames(fresh))
 		return 0, nil, errors.Join(duplicate, err)
 	}
-	if !behind && len(fresh) > 0 && allDone(targets) {
+	if !behind && len(fresh) > 0 && allDone(outcomes) {
 		err = c.markIndexed(ctx, g, ns)
 	}
-	return len(fresh), targets, err
+	return len(fresh), outcomes, err
 }
 
 // DropIndexes drops the indexes that the index argument of a dropIndexes command names: a name, an array of names, a key document, or "*".
-func (c *Catalog) DropIndexes(ctx context.Context, ns string, index bson.Value) (targets []Target, err error) {
+func (c *Catalog) DropIndexes(ctx context.Context, ns string, index bson.Value) (outcomes []Outcome, err error) {
 	g, err := c.gate(ns)
 	if err != nil {
 		return nil, err
@@ -75,11 +75,11 @@ func (c *Catalog) DropIndexes(ctx context.Context, ns string, index bson.Value) 
 		return nil, err
 	}
 	behind := col.record.indexing
-	targets, err = c.unlistIndexes(ctx, g, ns, names)
-	if err == nil && !behind && allDone(targets) {
+	outcomes, err = c.unlistIndexes(ctx, g, ns, names)
+	if err == nil && !behind && allDone(outcomes) {
 		err = c.markIndexed(ctx, g, ns)
 	}
-	return targets, err
+	return outcomes, err
 }
 
 // checkIndexes returns the specifications that are not in a collection's list yet, and an error for those that can't be.
@@ -258,7 +258,7 @@ func (c *Catalog) listIndexes(ctx context.Context, g *gate, ns string, fresh []b
 }
 
 // unlistIndexes takes indexes off a collection's list and drops them on every partition.
-func (c *Catalog) unlistIndexes(ctx context.Context, g *gate, ns string, names []string) ([]Target, error) {
+func (c *Catalog) unlistIndexes(ctx context.Context, g *gate, ns string, names []string) ([]Outcome, error) {
 	if err := g.changes.acquire(ctx); err != nil {
 		return nil, err
 	}
@@ -290,14 +290,14 @@ func (c *Catalog) setIndexes(ctx context.Context, col *Collection, indexes []bso
 }
 
 // onPartitions runs f on each partition that is there, one at a time. Between two, and during none, partitions may be dropped.
-func (c *Catalog) onPartitions(ctx context.Context, g *gate, ns string, f func(deployment, route.Partition) error) ([]Target, error) {
-	var targets []Target
+func (c *Catalog) onPartitions(ctx context.Context, g *gate, ns string, f func(deployment, route.Partition) error) ([]Outcome, error) {
+	var outcomes []Outcome
 	for _, p := range c.Snapshot().Collection(ns).All {
 		if p.State != route.Active && p.State != route.Hidden {
 			continue
 		}
 		if err := g.physical.acquire(ctx); err != nil {
-			return targets, err
+			return outcomes, err
 		}
 		col := c.Snapshot().Collection(ns)
 		if now := col.Partition(p.Name()); now != nil && (now.State == route.Active || now.State == route.Hidden) {
@@ -305,11 +305,11 @@ func (c *Catalog) onPartitions(ctx context.Context, g *gate, ns string, f func(d
 			if err == nil {
 				err = aboutCollection(f(d, p), backend.Namespace{Database: p.Database, Collection: p.Collection}, ns)
 			}
-			targets = append(targets, Target{Partition: p, Err: err})
+			outcomes = append(outcomes, Outcome{Partition: p, Err: err})
 		}
 		g.physical.release()
 	}
-	return targets, nil
+	return outcomes, nil
 }
 
 // aboutCollection is a backend's error on a physical collection as the application gets it: with the name of its own collection.
@@ -323,8 +323,8 @@ func aboutCollection(err error, physical backend.Namespace, ns string) error {
 	return err
 }
 
-func firstDuplicate(targets []Target) error {
-	for _, t := range targets {
+func firstDuplicate(outcomes []Outcome) error {
+	for _, t := range outcomes {
 		if mongoerr.Is(t.Err, mongoerr.DuplicateKey) {
 			return t.Err
 		}

@@ -156,14 +156,20 @@ func (c *Catalog) recordNew(ctx context.Context, ns string, start, end int64, sl
 	}
 	var made []route.Partition
 	for made == nil {
-		made = col.named(s, start, end, slots, generation)
+		if made = col.named(s, start, end, slots, generation); made != nil {
+			foreign, err := c.foreign(ctx, made)
+			if err != nil {
+				return nil, err
+			}
+			if foreign {
+				made = nil
+			}
+		}
 		if made == nil {
 			generation = int(max(r.generation, int64(generation))) + 1
 		}
 	}
-	first := col.backendOf(start)
 	for i := range made {
-		made[i].Backend = col.config.Over[(first+max(made[i].Slot, 0))%len(col.config.Over)]
 		made[i].Since = c.nowMillis()
 	}
 	r.generation = max(r.generation, int64(generation))
@@ -179,9 +185,11 @@ func (c *Catalog) recordNew(ctx context.Context, ns string, start, end int64, sl
 
 // named returns the partitions of a range under a generation, or nil if one of the names is taken.
 func (col *Collection) named(s *Snapshot, start, end int64, slots []int, generation int) []route.Partition {
+	first := col.backendOf(start)
 	made := make([]route.Partition, len(slots))
 	for i, slot := range slots {
 		p := route.Partition{Slot: slot, Start: start, End: end, Generation: generation}
+		p.Backend = col.config.Over[(first+max(slot, 0))%len(col.config.Over)]
 		p.Database, p.Collection = col.config.PhysicalName(slot, start, generation)
 		if s.taken(p.Database, p.Collection) {
 			return nil
@@ -189,6 +197,35 @@ func (col *Collection) named(s *Snapshot, start, end int64, slots []int, generat
 		made[i] = p
 	}
 	return made
+}
+
+// foreign reports whether a collection has the name of one of the partitions, which are not recorded yet: it is somebody else's, with documents or
+// without, and stays.
+func (c *Catalog) foreign(ctx context.Context, partitions []route.Partition) (bool, error) {
+	found := false
+	errs := each(partitions, func(p route.Partition) error {
+		d, err := c.deployment(p)
+		if err != nil {
+			return err
+		}
+		there, err := d.exists(ctx, p.Database, p.Collection)
+		if err == nil && there {
+			err = errForeign
+		}
+		return err
+	})
+	for i, err := range errs {
+		if errors.Is(err, errForeign) {
+			c.warnForeign(partitions[i])
+			found, errs[i] = true, nil
+		}
+	}
+	return found, errors.Join(errs...)
+}
+
+func (c *Catalog) warnForeign(p route.Partition) {
+	c.log.Warn("a collection that the catalog does not know has the name of a partition: it is left alone, and the partition gets another name",
+		"backend", p.Backend, "collection", p.Name())
 }
 
 // backendOf returns the index into Over that a range from start begins with: slots are spread over all backends in turn; without a hash layout
@@ -216,7 +253,7 @@ func (c *Catalog) finish(ctx context.Context, ns string, pending []route.Partiti
 	var foreign []route.Partition
 	for i, err := range errs {
 		if errors.Is(err, errForeign) {
-			c.log.Warn("a collection that is not Oxbow's has the name of a partition; it gets another name", "collection", pending[i].Name())
+			c.warnForeign(pending[i])
 			foreign = append(foreign, pending[i])
 			errs[i] = nil
 		}
@@ -265,8 +302,8 @@ func (c *Catalog) makeElsewhere(ctx context.Context, ns string, pending, foreign
 	return c.finish(ctx, ns, append(without(pending, foreign), made...))
 }
 
-// makePhysical makes a partition's collection with its options and indexes. It may be there already, from an attempt that was cut short, but then
-// without documents: errForeign otherwise.
+// makePhysical makes a partition's collection with its options and indexes. It may be there already, from an attempt that was cut short, since when an
+// index may have been dropped; but then it is without documents: errForeign otherwise.
 func (c *Catalog) makePhysical(ctx context.Context, col *Collection, p route.Partition) error {
 	d, err := c.deployment(p)
 	if err != nil {
@@ -290,7 +327,10 @@ func (c *Catalog) makePhysical(ctx context.Context, col *Collection, p route.Par
 		if filled {
 			return errForeign
 		}
-	} else if err := d.create(ctx, p.Database, p.Collection, col.Options); err != nil {
+		_, err = d.alignIndexes(ctx, p, col.Indexes)
+		return err
+	}
+	if err := d.create(ctx, p.Database, p.Collection, col.Options); err != nil {
 		return err
 	}
 	return d.createIndexes(ctx, p.Database, p.Collection, col.Indexes)

@@ -157,7 +157,11 @@ func (r *rig) run(backendName, command string) bson.Document {
 func (r *rig) insert(backendName, database, collection, doc string) {
 	r.t.Helper()
 	reply := r.run(backendName, fmt.Sprintf(`{"insert": %q, "$db": %q, "documents": [%s]}`, collection, database, doc))
-	if err := writeError(reply); err != nil {
+	written, err := backend.ParseWriteReply(reply)
+	if err == nil {
+		err = written.Err()
+	}
+	if err != nil {
 		r.t.Fatalf("insert into %s.%s: %v", database, collection, err)
 	}
 }

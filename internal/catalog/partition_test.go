@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -69,15 +70,67 @@ func TestNamesAreNeverUsedTwice(t *testing.T) {
 	r.want("after a drop of all", r.active("fla.log"), "fla.log_20260111_4", "fla.log_20260113")
 }
 
-// A collection that a person made under a partition's name keeps its documents.
+// A collection that a person made under a partition's name stays theirs, with documents or without.
 func TestForeignCollectionIsLeftAlone(t *testing.T) {
-	r := newRig(t, byDay)
-	r.insert("local", "fla", "log_20260110", `{"_id": "mine"}`)
-	r.ensure("fla.log", 10)
-	r.want("made elsewhere", r.active("fla.log"), "fla.log_20260110_2")
-	r.want("physical", r.physical("local", "fla"), "log_20260110", "log_20260110_2")
-	if there, err := (deployment{"local", r.backends["local"]}).holdsDocuments(t.Context(), "fla", "log_20260110"); !there || err != nil {
-		t.Errorf("the foreign collection is empty, %v", err)
+	const both = "collections:\n  fla.log: {time: {field: time, every: day}, hash: {field: dev, count: 2}}\n"
+	for _, c := range []struct{ layout, name, partitions string }{
+		{byDay, "log_20260110", "fla.log_20260110_2"},
+		{both, "log_20260110_1", "fla.log_20260110_0_2 fla.log_20260110_1_2"},
+	} {
+		for _, documents := range []int{1, 0} {
+			r := newRig(t, c.layout)
+			r.run("local", fmt.Sprintf(`{"create": %q, "$db": "fla"}`, c.name))
+			r.run("local", fmt.Sprintf(`{"createIndexes": %q, "indexes": [{"key": {"a": 1}, "name": "mine"}], "$db": "fla"}`, c.name))
+			if documents > 0 {
+				r.insert("local", "fla", c.name, `{"_id": "mine"}`)
+			}
+			r.ensure("fla.log", 10)
+			for range 2 {
+				r.want("made elsewhere", r.active("fla.log"), strings.Fields(c.partitions)...)
+				r.want("its indexes", r.indexes("local", "fla", c.name), "_id_", "mine")
+				if there, err := (deployment{"local", r.backends["local"]}).holdsDocuments(t.Context(), "fla", c.name); there != (documents > 0) || err != nil {
+					t.Errorf("documents: %v, %v", there, err)
+				}
+				r.open(c.layout)
+			}
+			if found, err := r.Drop(t.Context(), "fla.log"); !found || err != nil {
+				t.Fatal(found, err)
+			}
+			r.want("after a drop of the collection", r.physical("local", "fla"), c.name)
+		}
+	}
+}
+
+// An index that is dropped while a partition is being made is not on it in the end, whatever the making had done by then.
+func TestIndexDroppedWhileMaking(t *testing.T) {
+	for name, finish := range map[string]func(*rig){
+		"the next writer": func(r *rig) { r.ensure("fla.log", 11) },
+		"a sweep": func(r *rig) {
+			if err := r.Sweep(r.t.Context()); err != nil {
+				r.t.Error(err)
+			}
+		},
+		"a restart": func(r *rig) { r.open(byDay) },
+	} {
+		r := newRig(t, byDay)
+		r.ensure("fla.log", 10)
+		spec := bsontest.Doc(t, `{"key": {"a": 1}, "name": "a_1"}`)
+		if _, _, err := r.CreateIndexes(t.Context(), "fla.log", []bson.Document{spec}); err != nil {
+			t.Fatal(err)
+		}
+		r.backends["local"].failOn("update", "active") // the partition is there with its index, and not known to be
+		if _, err := r.Ensure(t.Context(), "fla.log", places(11)); err == nil {
+			t.Fatal("the making was not cut short")
+		}
+		r.backends["local"].failOn("", "")
+		if _, err := r.DropIndexes(t.Context(), "fla.log", text("a_1")); err != nil {
+			t.Fatal(err)
+		}
+		finish(r)
+		r.want(name, r.active("fla.log"), "fla.log_20260110", "fla.log_20260111")
+		for _, p := range r.physical("local", "fla") {
+			r.want(name+": indexes of "+p, r.indexes("local", "fla", p), "_id_")
+		}
 	}
 }
 
@@ -291,8 +344,8 @@ func TestIndexes(t *testing.T) {
 		for _, s := range specs {
 			list = append(list, bsontest.Doc(t, s))
 		}
-		created, targets, err := r.CreateIndexes(t.Context(), "fla.log", list)
-		for _, target := range targets {
+		created, outcomes, err := r.CreateIndexes(t.Context(), "fla.log", list)
+		for _, target := range outcomes {
 			err = errors.Join(err, target.Err)
 		}
 		return created, err

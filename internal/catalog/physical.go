@@ -30,34 +30,11 @@ func (d deployment) command(ctx context.Context, database string, fields func([]
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", backend.NoReply(ctx, d.name, err), err)
 	}
-	if err := backend.Check(reply); err != nil {
+	written, err := backend.ParseWriteReply(reply)
+	if err != nil {
 		return nil, err
 	}
-	return reply, writeError(reply)
-}
-
-// writeError returns the first error of a write's reply.
-func writeError(reply bson.Document) error {
-	for _, key := range []string{"writeErrors", "writeConcernError"} {
-		v, ok := bson.Get(reply, key)
-		if !ok {
-			continue
-		}
-		detail := v.Data
-		if v.Type == bson.TypeArray {
-			first, ok := bson.Get(v.Data, "0")
-			if !ok {
-				continue
-			}
-			detail = first.Data
-		}
-		code, _ := bson.Get(detail, "code")
-		message, _ := bson.Get(detail, "errmsg")
-		number, _ := code.AsInt64OK()
-		text, _ := message.StringValueOK()
-		return mongoerr.New(mongoerr.Code(number), "%s", text)
-	}
-	return nil
+	return reply, written.Err()
 }
 
 // durable appends the write concern of everything that the catalog does.

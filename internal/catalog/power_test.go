@@ -191,26 +191,26 @@ func TestIndexingCutShortIsFinished(t *testing.T) {
 			t.Errorf("%s: still under way", what)
 		}
 	}
-	cut := func(command string, do func() ([]Target, error)) {
+	cut := func(command string, do func() ([]Outcome, error)) {
 		t.Helper()
 		r.backends["local"].failOn(command, "log_20260111")
-		targets, err := do()
+		outcomes, err := do()
 		r.backends["local"].failOn("", "")
-		if err != nil || allDone(targets) {
+		if err != nil || allDone(outcomes) {
 			t.Fatalf("%s was not cut short: %v", command, err)
 		}
 	}
-	create := func(text string) func() ([]Target, error) {
-		return func() ([]Target, error) {
-			_, targets, err := r.CreateIndexes(t.Context(), "fla.log", spec(text))
-			return targets, err
+	create := func(text string) func() ([]Outcome, error) {
+		return func() ([]Outcome, error) {
+			_, outcomes, err := r.CreateIndexes(t.Context(), "fla.log", spec(text))
+			return outcomes, err
 		}
 	}
 	cut("createIndexes", create(`{"key": {"a": 1}, "name": "a_1"}`))
 	want("created", "a_1")
 	cut("createIndexes", create(`{"key": {"time": 1}, "name": "only", "unique": true}`))
 	want("taken back", "a_1")
-	cut("dropIndexes", func() ([]Target, error) {
+	cut("dropIndexes", func() ([]Outcome, error) {
 		return r.DropIndexes(t.Context(), "fla.log", text("a_1"))
 	})
 	want("dropped")

@@ -46,9 +46,9 @@ func (d *Data) createIndexes(ctx context.Context, req *Request, reply *Reply) er
 }
 
 // targetError is the error of an index command of which some partitions failed: the first one's own, saying how many there were.
-func targetError(command string, targets []catalog.Target) error {
+func targetError(command string, targets []catalog.Outcome) error {
 	failed := 0
-	var first *catalog.Target
+	var first *catalog.Outcome
 	for i := range targets {
 		if targets[i].Err != nil {
 			if failed == 0 {
