@@ -7,7 +7,6 @@ import (
 	"oxbow/internal/backend"
 	"oxbow/internal/backend/embedded"
 	"oxbow/internal/backend/remote"
-	"oxbow/internal/catalog"
 	"oxbow/internal/config"
 	"oxbow/internal/plan"
 	"oxbow/internal/route"
@@ -17,7 +16,7 @@ import (
 func (g *Gateway) openBackends(cfg *config.Config) (map[string]backend.Backend, error) {
 	backends := make(map[string]backend.Backend, len(cfg.Backends))
 	for _, b := range cfg.Backends {
-		opened, err := g.openBackend(b)
+		opened, err := g.openBackend(b, cfg.CatalogDatabase())
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("open backend %s: %w", b.Name, err), closeBackends(backends))
 		}
@@ -26,7 +25,7 @@ func (g *Gateway) openBackends(cfg *config.Config) (map[string]backend.Backend, 
 	return backends, nil
 }
 
-func (g *Gateway) openBackend(b config.Backend) (backend.Backend, error) {
+func (g *Gateway) openBackend(b config.Backend, catalogDatabase string) (backend.Backend, error) {
 	if b.Embedded == nil {
 		return remote.Open(b.URI)
 	}
@@ -35,7 +34,7 @@ func (g *Gateway) openBackend(b config.Backend) (backend.Backend, error) {
 		Store: embedded.Store{
 			Dir: b.Embedded.Dir, CacheBytes: cache, MemTableBytes: memtable, Memory: g.budget,
 			SyncAlways: b.Embedded.SyncAlways, Log: g.log.With("backend", b.Name),
-			ReserveDatabase: catalog.Database, // a partition's state is stored before it is dropped
+			ReserveDatabase: catalogDatabase, // a partition's state is stored before it is dropped
 		},
 	})
 }

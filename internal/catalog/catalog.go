@@ -19,9 +19,6 @@ import (
 	"oxbow/internal/route"
 )
 
-// Database is the name of the database, on the default backend, that holds the catalog. Closed to clients.
-const Database = "oxbow"
-
 // Catalog is the live catalog. Its methods are safe for concurrent use.
 type Catalog struct {
 	log      *slog.Logger
@@ -118,7 +115,7 @@ func Open(ctx context.Context, opts Options) (*Catalog, error) {
 			return nil, fmt.Errorf("backend %s of the configuration is not open", b.Name)
 		}
 	}
-	c.store = store{c.backends[opts.Config.Default]}
+	c.store = store{on: c.backends[opts.Config.Default], database: opts.Config.CatalogDatabase()}
 	c.mu.gates, c.mu.unlisted = map[string]*gate{}, map[string]*record{}
 	records, partitions, err := c.store.load(ctx)
 	if err != nil {
@@ -143,6 +140,10 @@ func Open(ctx context.Context, opts Options) (*Catalog, error) {
 	}
 	return c, nil
 }
+
+// Database is the name of the catalog's database: on the default backend it holds the catalog, on every one indexes are tried in it. It is closed to
+// clients.
+func (c *Catalog) Database() string { return c.store.database }
 
 // Snapshot returns the current snapshot: a pointer load.
 func (c *Catalog) Snapshot() *Snapshot { return c.snapshot.Load() }

@@ -123,11 +123,11 @@ func (c *Catalog) dropTrials(ctx context.Context) error {
 		if !d.run.Abilities().Embedded {
 			continue
 		}
-		names, err := d.collections(ctx, Database)
+		names, err := d.collections(ctx, c.Database())
 		errs = append(errs, err)
 		for _, name := range names {
 			if strings.HasPrefix(name, trialPrefix) {
-				errs = append(errs, d.drop(ctx, Database, name))
+				errs = append(errs, d.drop(ctx, c.Database(), name))
 			}
 		}
 	}

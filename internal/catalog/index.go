@@ -111,15 +111,15 @@ const trialPrefix = "trial_"
 func (c *Catalog) tryIndexes(ctx context.Context, col *Collection, specs []bson.Document) error {
 	d := c.backends[col.config.Over[0]]
 	name := fmt.Sprintf("%s%x", trialPrefix, newUUID())
-	err := d.create(ctx, Database, name, col.Options)
+	err := d.create(ctx, c.Database(), name, col.Options)
 	if err == nil {
-		err = d.createIndexes(ctx, Database, name, specs)
+		err = d.createIndexes(ctx, c.Database(), name, specs)
 	}
 	// The trial goes even when the client has gone.
-	if dropErr := d.drop(context.WithoutCancel(ctx), Database, name); dropErr != nil && err == nil {
+	if dropErr := d.drop(context.WithoutCancel(ctx), c.Database(), name); dropErr != nil && err == nil {
 		err = dropErr
 	}
-	return aboutCollection(err, backend.Namespace{Database: Database, Collection: name}, col.Namespace())
+	return aboutCollection(err, backend.Namespace{Database: c.Database(), Collection: name}, col.Namespace())
 }
 
 // checkUnique refuses a unique index that lacks a field of the layout: documents of two partitions could have the same key.

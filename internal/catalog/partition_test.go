@@ -12,6 +12,7 @@ import (
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
 	"oxbow/internal/bson/bsontest"
+	"oxbow/internal/config"
 	"oxbow/internal/mongoerr"
 	"oxbow/internal/route"
 )
@@ -173,9 +174,9 @@ collections:
 	r.ensure("fla.days", 10, 11, 12)
 	r.want("on one", r.physical("one", "fla"), "days_20260111", "slots_0", "slots_2")
 	r.want("on two", r.physical("two", "fla"), "days_20260110", "days_20260112", "slots_1", "slots_3")
-	r.want("catalog", r.physical("one", Database), "collections", "partitions")
-	if len(r.physical("two", Database)) > 0 {
-		t.Errorf("the second backend has a catalog: %q", r.physical("two", Database))
+	r.want("catalog", r.physical("one", config.DefaultCatalog), "collections", "partitions")
+	if len(r.physical("two", config.DefaultCatalog)) > 0 {
+		t.Errorf("the second backend has a catalog: %q", r.physical("two", config.DefaultCatalog))
 	}
 }
 
@@ -379,7 +380,7 @@ func TestIndexes(t *testing.T) {
 		}
 	}
 	r.want("list", listed(), "dev_time", "a_1")
-	r.want("the trials are gone", r.physical("local", Database), "collections", "partitions")
+	r.want("the trials are gone", r.physical("local", config.DefaultCatalog), "collections", "partitions")
 
 	// A duplicate takes a new unique index back.
 	r.insert("local", "fla", "log_20260110_0", `{"_id": 1, "dev": 2, "time": 5}`)

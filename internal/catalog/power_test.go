@@ -15,6 +15,7 @@ import (
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
 	"oxbow/internal/bson/bsontest"
+	"oxbow/internal/config"
 	"oxbow/internal/mongoerr"
 )
 
@@ -152,12 +153,12 @@ func (r *rig) see() string {
 		r.t.Fatal(err)
 	}
 	for _, name := range databases {
-		if name == Database { // its collections come with the first record
+		if name == config.DefaultCatalog { // its collections come with the first record
 			continue
 		}
 		lines = append(lines, fmt.Sprint(name, ": ", r.physical("local", name)))
 	}
-	for _, name := range r.physical("local", Database) {
+	for _, name := range r.physical("local", config.DefaultCatalog) {
 		if name != collectionsStored && name != partitionsStored {
 			lines = append(lines, "in the catalog: "+name)
 		}

@@ -17,7 +17,10 @@ const (
 )
 
 // store keeps records in the catalog's database.
-type store struct{ on deployment }
+type store struct {
+	on       deployment
+	database string
+}
 
 // load reads all records.
 func (s store) load(ctx context.Context) (records []*record, partitions map[string][]route.Partition, err error) {
@@ -47,7 +50,7 @@ func (s store) load(ctx context.Context) (records []*record, partitions map[stri
 }
 
 func (s store) all(ctx context.Context, collection string) ([]bson.Document, error) {
-	docs, err := s.on.read(ctx, Database, func(dst []byte) []byte {
+	docs, err := s.on.read(ctx, s.database, func(dst []byte) []byte {
 		return bsoncore.AppendStringElement(dst, "find", collection)
 	})
 	if err != nil {
@@ -84,7 +87,7 @@ func (s store) put(ctx context.Context, collection string, docs []bson.Document)
 		dst = bsoncore.AppendBooleanElement(dst, "upsert", true)
 		statements[i], _ = bsoncore.AppendDocumentEnd(dst, at)
 	}
-	_, err := s.on.command(ctx, Database, func(dst []byte) []byte {
+	_, err := s.on.command(ctx, s.database, func(dst []byte) []byte {
 		dst = bsoncore.AppendStringElement(dst, "update", collection)
 		return durable(appendDocuments(dst, "updates", statements))
 	})
@@ -106,7 +109,7 @@ func (s store) deletePartitions(ctx context.Context, partitions []route.Partitio
 		dst = bsoncore.AppendInt32Element(dst, "limit", 1)
 		statements[i], _ = bsoncore.AppendDocumentEnd(dst, at)
 	}
-	_, err := s.on.command(ctx, Database, func(dst []byte) []byte {
+	_, err := s.on.command(ctx, s.database, func(dst []byte) []byte {
 		dst = bsoncore.AppendStringElement(dst, "delete", partitionsStored)
 		return durable(appendDocuments(dst, "deletes", statements))
 	})

@@ -48,7 +48,7 @@ func (d *Data) aggregate(ctx context.Context, req *Request, reply *Reply) error 
 
 // aggregateDatabase forwards an aggregation on a database; those that the gateway answers itself were taken before.
 func (d *Data) aggregateDatabase(ctx context.Context, req *Request, reply *Reply) error {
-	if err := open(req.Database); err != nil {
+	if err := d.open(req.Database); err != nil {
 		return err
 	}
 	src := plan.Source{Database: req.Database, Name: "$cmd.aggregate", Backend: d.Catalog.BackendFor(req.Database)}

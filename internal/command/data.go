@@ -84,7 +84,7 @@ func (d *Data) collection(req *Request) (view, error) {
 }
 
 func (d *Data) named(database, name string) (view, error) {
-	if err := open(database); err != nil {
+	if err := d.open(database); err != nil {
 		return view{}, err
 	}
 	s := d.Catalog.Snapshot()
@@ -96,8 +96,8 @@ func (d *Data) named(database, name string) (view, error) {
 }
 
 // open refuses the catalog's own database.
-func open(database string) error {
-	if database == catalog.Database {
+func (d *Data) open(database string) error {
+	if database == d.Catalog.Database() {
 		return mongoerr.New(mongoerr.Unauthorized, "not authorized on %s: the database holds the catalog", database)
 	}
 	return nil
@@ -183,7 +183,7 @@ func (d *Data) cursorOptions(req *Request, ns string) cursor.Options {
 // unknown answers commands that are not in the table: they go as they came to the backend of their database, which knows them or
 // not. One that names a collection with a layout is refused, since it would see none of its documents.
 func (d *Data) unknown(ctx context.Context, req *Request, reply *Reply) error {
-	if err := open(req.Database); err != nil {
+	if err := d.open(req.Database); err != nil {
 		return err
 	}
 	s := d.Catalog.Snapshot()

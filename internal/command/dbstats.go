@@ -17,7 +17,7 @@ func (d *Data) dbStats(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
-	if err := open(s.Database); err != nil {
+	if err := d.open(s.Database); err != nil {
 		return err
 	}
 	snapshot := d.Catalog.Snapshot()

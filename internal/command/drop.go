@@ -52,7 +52,7 @@ func (d *Data) dropDatabase(ctx context.Context, req *Request, reply *Reply) err
 	if err != nil {
 		return err
 	}
-	if err := open(s.Database); err != nil {
+	if err := d.open(s.Database); err != nil {
 		return err
 	}
 	own := slices.ContainsFunc(d.Catalog.Snapshot().Collections(s.Database), func(c *catalog.Collection) bool { return c.Created })

@@ -26,7 +26,7 @@ func (d *Data) listCollections(ctx context.Context, req *Request, reply *Reply) 
 	if err != nil {
 		return err
 	}
-	if err := open(l.Database); err != nil {
+	if err := d.open(l.Database); err != nil {
 		return err
 	}
 	s := d.Catalog.Snapshot()

@@ -105,7 +105,7 @@ func partitionDatabases(s *catalog.Snapshot) map[physical]string {
 
 // addDatabase adds one physical database's size to the database that it shows as.
 func (d *Data) addDatabase(ctx context.Context, s *catalog.Snapshot, p physical, doc bson.Document, owners map[physical]string, showPartitions bool, sizes map[string]int64) error {
-	if p.database == catalog.Database {
+	if p.database == d.Catalog.Database() {
 		return nil
 	}
 	v, _ := bson.Get(doc, "sizeOnDisk")

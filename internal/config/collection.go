@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"time"
 	_ "time/tzdata" // zones must not depend on the machine
 
@@ -41,7 +42,10 @@ func (cfg *Config) readCollection(r *report, e entry, path string) (Collection, 
 		c   Collection
 		err error
 	)
-	if c.Database, c.Name, err = splitNamespace(e.key); err != nil {
+	if c.Database, c.Name, err = splitNamespace(e.key); err == nil && c.Database == cfg.CatalogDatabase() {
+		err = fmt.Errorf("a layout can't be in database %q, which is reserved for the catalog", c.Database)
+	}
+	if err != nil {
 		r.add(e.at, path, "%v", err)
 	}
 	m := openMapping(r, e.value, path)

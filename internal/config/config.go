@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"time"
 
 	"oxbow/internal/route"
@@ -14,6 +15,7 @@ type Config struct {
 	Backends    []Backend
 	Databases   map[string]string // database → backend, without "*"
 	Default     string            // the backend of databases that Databases does not name ("*"); it holds the catalog
+	Catalog     string            // the database of the catalog, closed to clients; "": DefaultCatalog
 	Collections []Collection      // in the order of the file
 }
 
@@ -57,10 +59,15 @@ const (
 	DefaultListen = "127.0.0.1:27017"
 	DefaultAhead  = 2
 	DefaultHold   = time.Hour
+	// DefaultCatalog is the database of the catalog.
+	DefaultCatalog = "oxbow"
 )
 
 // Namespace returns "database.collection".
 func (c *Collection) Namespace() string { return c.Database + "." + c.Name }
+
+// CatalogDatabase returns the database of the catalog.
+func (c *Config) CatalogDatabase() string { return cmp.Or(c.Catalog, DefaultCatalog) }
 
 // BackendFor returns the name of the backend that serves a plain database.
 func (c *Config) BackendFor(database string) string {

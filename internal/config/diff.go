@@ -27,6 +27,9 @@ func Diff(from, to *Config, made func(namespace string) bool) error {
 	if from.Default != to.Default {
 		reasons = append(reasons, fmt.Errorf("databases.*: the default backend holds the catalog and can't change from %s to %s", from.Default, to.Default))
 	}
+	if from.CatalogDatabase() != to.CatalogDatabase() {
+		reasons = append(reasons, fmt.Errorf("catalog: its database can't change from %s to %s while the gateway runs", from.CatalogDatabase(), to.CatalogDatabase()))
+	}
 	if from.Listen != to.Listen {
 		reasons = append(reasons, fmt.Errorf("listen: the address can't change while the gateway runs"))
 	}

@@ -14,8 +14,8 @@ const (
 	maxRemoteNamespace = 120
 )
 
-// reserved are the databases that no layout can be in: MongoDB's own, and the catalog's.
-var reserved = []string{"admin", "local", "config", "oxbow"}
+// reserved are MongoDB's own databases: no layout can be in them, and the catalog neither. No layout can be in the catalog's database.
+var reserved = []string{"admin", "local", "config"}
 
 // checkDatabaseName says what is wrong with a database's name, or nil.
 func checkDatabaseName(name string) error {

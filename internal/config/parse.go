@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,10 +40,11 @@ func Parse(name string, data []byte) (*Config, error) {
 	cfg.readListen(m)
 	cfg.readBackends(m)
 	cfg.readMemory(m)
+	cfg.readCatalog(m)
 	cfg.readDatabases(m)
 	cfg.readCollections(m)
 	m.refusePlanned("http")
-	m.close("listen", "memory", "backends", "databases", "collections")
+	m.close("listen", "memory", "backends", "catalog", "databases", "collections")
 	if err := r.err(); err != nil {
 		return nil, err
 	}
@@ -170,6 +172,20 @@ func readBackend(r *report, e entry, path string) Backend {
 	}
 	m.close("embedded, with cache, memtable and sync", "uri")
 	return b
+}
+
+// readCatalog reads the name of the catalog's database.
+func (cfg *Config) readCatalog(m *mapping) {
+	text, n := m.text("catalog")
+	if n == nil {
+		return
+	}
+	if err := checkDatabaseName(text); err != nil {
+		m.add(n, "catalog", "%v", err)
+	} else if slices.Contains(reserved, text) {
+		m.add(n, "catalog", "the catalog can't be in database %q, which is reserved", text)
+	}
+	cfg.Catalog = text
 }
 
 func (cfg *Config) readDatabases(m *mapping) {

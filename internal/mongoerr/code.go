@@ -61,6 +61,7 @@ const (
 	CursorInUse                   Code = 143
 	ExceededMemoryLimit           Code = 146
 	DurationOverflow              Code = 159
+	MaxStalenessOutOfRange        Code = 160
 	CommandNotSupportedOnView     Code = 166
 	InvalidPipelineOperator       Code = 168
 	CannotIndexParallelArrays     Code = 171

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"time"
 
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
 
-	"go.mongodb.org/mongo-driver/v2/mongo/address"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/mnet"
@@ -20,8 +19,7 @@ import (
 type Backend struct {
 	topology *topology.Topology
 
-	mu      sync.Mutex
-	cursors map[int64]address.Address // the server of each open cursor
+	cursors cursors
 }
 
 var _ backend.Backend = (*Backend)(nil)
@@ -48,7 +46,7 @@ func Open(uri string) (*Backend, error) {
 	if err := t.Connect(); err != nil {
 		return nil, fmt.Errorf("watch the backend: %w", err)
 	}
-	return &Backend{topology: t, cursors: map[int64]address.Address{}}, nil
+	return &Backend{topology: t}, nil
 }
 
 // Run sends one command and returns the server's reply.
@@ -81,7 +79,7 @@ func (b *Backend) Run(ctx context.Context, req *backend.Request) (bson.Document,
 	if backend.Check(reply) != nil {
 		b.report(server, driver.ExtractErrorFromServerResponse(reply), conn)
 	}
-	b.noteCursor(name, arg, reply, conn.Address())
+	b.cursors.note(name, arg, reply, conn.Address(), time.Now())
 	return reply, nil
 }
 

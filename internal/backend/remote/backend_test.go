@@ -7,9 +7,11 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
+	"oxbow/internal/mongoerr"
 
 	driver "go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo/address"
@@ -95,17 +97,96 @@ func TestReadPreferences(t *testing.T) {
 			t.Errorf("%v selects %v, not %s", test.preference, names, test.want)
 		}
 	}
-	stale := encode(t, driver.D{{Key: "find", Value: "c"}, {Key: "$readPreference", Value: driver.D{{Key: "maxStalenessSeconds", Value: 120}}}})
-	if _, err := (&Backend{}).choose("find", bson.Value{}, stale); err == nil || !strings.Contains(err.Error(), "maxStalenessSeconds") {
-		t.Errorf("maxStalenessSeconds gives %v", err)
+}
+
+// TestStaleness: a secondary that is further behind than the client allows is not asked; what cannot be told of a replica set is refused.
+func TestStaleness(t *testing.T) {
+	at := func(seconds int) time.Time { return time.Unix(1000+int64(seconds), 0) }
+	member := func(name string, kind description.ServerKind, wrote, seen int) description.Server {
+		return description.Server{Addr: address.Address(name), Kind: kind, LastWriteTime: at(wrote), LastUpdateTime: at(seen), HeartbeatInterval: 10 * time.Second}
+	}
+	// The primary was seen 5 s after its last write; s1 50 s after the last write that it has, s2 200 s after.
+	members := []description.Server{
+		member("p", description.ServerKindRSPrimary, 300, 305),
+		member("s1", description.ServerKindRSSecondary, 260, 310),
+		member("s2", description.ServerKindRSSecondary, 110, 310),
+	}
+	selected := func(mode string, seconds any, members []description.Server) (string, error) {
+		c, err := (&Backend{}).choose("find", bson.Value{}, encode(t, driver.D{{Key: "find", Value: "c"}, {Key: "$readPreference", Value: driver.D{
+			{Key: "mode", Value: mode}, {Key: "maxStalenessSeconds", Value: seconds},
+		}}}))
+		if err != nil {
+			return "", err
+		}
+		got, err := c.SelectServer(description.Topology{Kind: description.TopologyKindReplicaSetWithPrimary}, members)
+		var names []string
+		for _, s := range got {
+			names = append(names, string(s.Addr))
+		}
+		return strings.Join(names, " "), err
+	}
+	for _, test := range []struct {
+		mode    string
+		seconds any
+		members []description.Server
+		want    string
+	}{
+		{"secondary", 120, members, "s1"},
+		{"secondary", int64(205), members, "s1 s2"},
+		{"secondary", 204.0, members, "s1"},
+		{"nearest", 120, members, "p s1"},
+		{"secondaryPreferred", 120, members[:1], "p"},
+		{"secondaryPreferred", 90, []description.Server{members[0], members[2]}, "p"},
+		{"secondary", 90, members[1:], "s1"}, // without a primary s1 has the latest write
+		{"secondary", 160, members[1:], "s1 s2"},
+		{"secondary", -1, members, "s1 s2"},
+	} {
+		if got, err := selected(test.mode, test.seconds, test.members); got != test.want || err != nil {
+			t.Errorf("%s within %v s selects %q, %v, not %q", test.mode, test.seconds, got, err, test.want)
+		}
+	}
+	for _, test := range []struct {
+		mode    string
+		seconds any
+		code    mongoerr.Code
+	}{
+		{"secondary", 89, mongoerr.MaxStalenessOutOfRange},
+		{"secondary", "90", mongoerr.TypeMismatch},
+		{"secondary", -2, mongoerr.BadValue},
+		{"primary", 90, mongoerr.FailedToParse},
+	} {
+		if got, err := selected(test.mode, test.seconds, members); !mongoerr.Is(err, test.code) {
+			t.Errorf("%s within %v s selects %q, %v", test.mode, test.seconds, got, err)
+		}
+	}
+}
+
+// TestForgottenCursors: cursors that ended without a word about it are not remembered for ever, those in use are.
+func TestForgottenCursors(t *testing.T) {
+	var c cursors
+	start := time.Unix(0, 0)
+	reply := func(id int64) bson.Document {
+		return encode(t, driver.D{{Key: "cursor", Value: driver.D{{Key: "firstBatch", Value: driver.A{}}, {Key: "id", Value: id}, {Key: "ns", Value: "d.c"}}}, {Key: "ok", Value: 1.0}})
+	}
+	const opened = 20 * firstSweep
+	for i := range opened {
+		now := start.Add(time.Duration(i) * 10 * time.Second) // 360 an hour
+		c.note("find", bson.Value{}, reply(int64(i+2)), "s1", now)
+		c.note("getMore", bson.Value{}, reply(1), "s2", now)
+	}
+	if n := len(c.mu.open); n > 2*firstSweep {
+		t.Errorf("%d cursors are remembered", n)
+	}
+	if c.mu.open[1].server != "s2" || c.mu.open[opened+1].server != "s1" {
+		t.Error("a cursor in use was forgotten")
 	}
 }
 
 // TestCursorsStayWhereTheyAre: a cursor's commands go to the server that opened it, until it ends.
 func TestCursorsStayWhereTheyAre(t *testing.T) {
-	b := &Backend{cursors: map[int64]address.Address{}}
+	b, now := &Backend{}, time.Unix(0, 0)
 	opened := encode(t, driver.D{{Key: "cursor", Value: driver.D{{Key: "firstBatch", Value: driver.A{}}, {Key: "id", Value: int64(7)}, {Key: "ns", Value: "d.c"}}}, {Key: "ok", Value: 1.0}})
-	b.noteCursor("find", bson.Value{}, opened, "s2")
+	b.cursors.note("find", bson.Value{}, opened, "s2", now)
 	getMore := encode(t, driver.D{{Key: "getMore", Value: int64(7)}, {Key: "collection", Value: "c"}})
 	_, id, _ := bson.First(getMore)
 	c, err := b.choose("getMore", id, getMore)
@@ -117,15 +198,15 @@ func TestCursorsStayWhereTheyAre(t *testing.T) {
 		t.Errorf("getMore goes to %v, %v", got, err)
 	}
 	ended := encode(t, driver.D{{Key: "cursor", Value: driver.D{{Key: "nextBatch", Value: driver.A{}}, {Key: "id", Value: int64(0)}, {Key: "ns", Value: "d.c"}}}, {Key: "ok", Value: 1.0}})
-	b.noteCursor("getMore", id, ended, "s2")
-	if len(b.cursors) != 0 {
-		t.Errorf("cursors left: %v", b.cursors)
+	b.cursors.note("getMore", id, ended, "s2", now)
+	if len(b.cursors.mu.open) != 0 {
+		t.Errorf("cursors left: %v", b.cursors.mu.open)
 	}
-	b.noteCursor("find", bson.Value{}, opened, "s1")
+	b.cursors.note("find", bson.Value{}, opened, "s1", now)
 	killed := encode(t, driver.D{{Key: "cursorsKilled", Value: driver.A{int64(7)}}, {Key: "cursorsNotFound", Value: driver.A{}}, {Key: "ok", Value: 1.0}})
-	b.noteCursor("killCursors", bson.Value{}, killed, "s1")
-	if len(b.cursors) != 0 {
-		t.Errorf("cursors left: %v", b.cursors)
+	b.cursors.note("killCursors", bson.Value{}, killed, "s1", now)
+	if len(b.cursors.mu.open) != 0 {
+		t.Errorf("cursors left: %v", b.cursors.mu.open)
 	}
 }
 

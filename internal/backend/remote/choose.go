@@ -2,6 +2,7 @@ package remote
 
 import (
 	"slices"
+	"time"
 
 	"oxbow/internal/bson"
 	"oxbow/internal/mongoerr"
@@ -19,11 +20,13 @@ type choice struct {
 	holder *address.Address // the server of the command's cursor
 	mode   string
 	tags   []tag.Set // alternatives in order; none: any server
+
+	staleness time.Duration // the most that a secondary may be behind; 0: any
 }
 
 // choose reads what decides about the server out of a command.
 func (b *Backend) choose(name string, arg bson.Value, body bson.Document) (choice, error) {
-	if holder, ok := b.holder(name, arg, body); ok {
+	if holder, ok := b.cursors.holder(name, arg, body); ok {
 		return choice{holder: &holder}, nil
 	}
 	c := choice{mode: "primary"}
@@ -38,10 +41,18 @@ func (b *Backend) choose(name string, arg bson.Value, body bson.Document) (choic
 			c.mode, _ = it.Value().StringValueOK()
 		case "tags":
 			c.tags = parseTags(it.Value())
+		case "maxStalenessSeconds":
+			var err error
+			if c.staleness, err = parseStaleness(it.Value()); err != nil {
+				return c, err
+			}
 		case "hedge":
 		default:
 			return c, mongoerr.New(mongoerr.CommandNotSupported, "'$readPreference.%s' is not supported yet", it.Key())
 		}
+	}
+	if c.mode == "primary" && c.staleness != 0 {
+		return c, mongoerr.New(mongoerr.FailedToParse, "mode 'primary' does not allow for maxStalenessSeconds")
 	}
 	return c, nil
 }
@@ -73,8 +84,13 @@ func (c choice) SelectServer(t description.Topology, candidates []description.Se
 	case description.TopologyKindSharded:
 		return ofKind(candidates, description.ServerKindMongos), nil
 	}
+	if len(candidates) > 0 {
+		if err := c.checkStaleness(candidates[0].HeartbeatInterval); err != nil {
+			return nil, err
+		}
+	}
 	primary := ofKind(candidates, description.ServerKindRSPrimary)
-	secondaries := c.tagged(ofKind(candidates, description.ServerKindRSSecondary))
+	secondaries := c.tagged(c.fresh(primary, ofKind(candidates, description.ServerKindRSSecondary)))
 	switch c.mode {
 	case "primary":
 		return primary, nil
@@ -91,7 +107,7 @@ func (c choice) SelectServer(t description.Topology, candidates []description.Se
 		}
 		return primary, nil
 	case "nearest":
-		return c.tagged(slices.Concat(ofKind(candidates, description.ServerKindRSPrimary), ofKind(candidates, description.ServerKindRSSecondary))), nil
+		return c.tagged(slices.Concat(primary, c.fresh(primary, ofKind(candidates, description.ServerKindRSSecondary)))), nil
 	}
 	return nil, mongoerr.New(mongoerr.FailedToParse, "unknown read preference mode '%s'", c.mode)
 }
