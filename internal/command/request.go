@@ -19,6 +19,7 @@ type Request struct {
 	Name     string // of the command, as the table spells it
 	Argument bson.Value
 	Database string
+	Writes   bool // its command may have changed something, as the table says
 	Arguments
 }
 

@@ -60,6 +60,7 @@ func (t *Table) dispatch(ctx context.Context, req *Request, reply *Reply) (*Entr
 	if entry == nil {
 		entry = &unknownEntry
 	}
+	req.Writes = entry.Writes
 	if err := t.allow(entry, req); err != nil {
 		return entry, err
 	}

@@ -26,6 +26,8 @@ type Reply struct {
 	// with the body Next, or with the same one where that is nil.
 	Again bool
 	Next  bson.Document
+	// Memory is charged for what the reply holds, while it is being made; nil: it has no limit. It is the caller's to close, when the reply is sent.
+	Memory *memory.Account
 }
 
 // Entry is one command of the table.

@@ -60,6 +60,11 @@ func (b *Budget) Reserve(u Use, n int64) error {
 	if b.take(u, n) {
 		return nil
 	}
+	return b.refuse(u, n)
+}
+
+// refuse is the error of whoever asked for n bytes in vain.
+func (b *Budget) refuse(u Use, n int64) error {
 	b.refused.Add(1)
 	return mongoerr.New(mongoerr.ExceededMemoryLimit, "the server has no memory left for %s: %d bytes of %d are in use, %d of them for %s, and %d more are needed. Try again later",
 		u, b.used.Load(), b.limit, b.by[u].Load(), u, n)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
 	"oxbow/internal/command"
+	"oxbow/internal/memory"
 	"oxbow/internal/mongoerr"
 	"oxbow/internal/wire"
 )
@@ -26,7 +28,11 @@ type conn struct {
 	stream stream
 	in     *wire.Reader
 	client command.Conn
-	busy   atomic.Bool // between the arrival of a message and the last byte of its reply
+
+	messages memory.Account // of the message being read or answered
+	replies  memory.Account // of the reply being made or sent
+
+	busy atomic.Bool // between the arrival of a message and the last byte of its reply
 
 	// The present command's, kept here so that they cost no allocation each.
 	request   command.Request
@@ -38,7 +44,9 @@ type conn struct {
 func newConn(s *Server, nc net.Conn, id int64) *conn {
 	c := &conn{server: s, nc: nc}
 	c.stream = stream{nc: nc, stall: s.options.StallTimeout, counters: s.counters}
+	c.messages, c.replies = s.options.Memory.Account(memory.Messages), s.options.Memory.Account(memory.Replies)
 	c.in = wire.NewReader(&c.stream)
+	c.in.Limit(c.awaitRoom)
 	c.client.ID = id
 	c.client.Remote = remoteOf(nc)
 	c.client.Local = nc.LocalAddr().String()
@@ -82,8 +90,22 @@ func (c *conn) ended(err error) {
 	c.server.log.Warn("connection closed", "connection", c.client.ID, "remote", c.client.Remote, "error", err)
 }
 
+// errNoRoom ends a connection whose message found no memory in time.
+var errNoRoom = errors.New("no memory for a message became free in time")
+
+// awaitRoom waits until the message being read may take n bytes more. The client waits with it, since nothing is read meanwhile.
+func (c *conn) awaitRoom(n int64) error {
+	if c.messages.Try(n) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(c.server.base, c.server.options.StallTimeout, errNoRoom)
+	defer cancel()
+	return c.messages.Await(ctx, n)
+}
+
 // next reads one message and answers it.
 func (c *conn) next() error {
+	defer c.messages.Close()
 	if !c.in.Complete() {
 		c.stream.begin()
 		defer c.stream.end()
@@ -122,7 +144,7 @@ func (c *conn) answerOnce(m *wire.Message, body bson.Document, responseTo int32)
 	buf := takeBuffer()
 	defer giveBuffer(buf)
 	c.request = command.Request{Body: body, Sequences: c.sequencesOf(m), Conn: &c.client, Exhaust: m.Flags&wire.ExhaustAllowed != 0}
-	c.reply = command.Reply{Elements: append(*buf, make([]byte, wire.ReplyRoom)...)}
+	c.reply = command.Reply{Elements: append(*buf, make([]byte, wire.ReplyRoom)...), Memory: &c.replies}
 	defer c.forget(buf)
 	c.server.table.Run(c.server.base, &c.request, &c.reply)
 	if m.Flags&wire.MoreToCome != 0 {
@@ -139,6 +161,7 @@ func (c *conn) answerOnce(m *wire.Message, body bson.Document, responseTo int32)
 
 // forget keeps the reply's buffer for the next one and drops everything else: an idle connection must not hold on to a message.
 func (c *conn) forget(buf *[]byte) {
+	c.replies.Close()
 	*buf = c.reply.Elements[:0]
 	c.request, c.reply = command.Request{}, command.Reply{}
 	clear(c.sequences[:cap(c.sequences)])
@@ -202,6 +225,7 @@ func (c *conn) answerBad(m *wire.Message, err error) error {
 
 // refuse answers the first message with an error.
 func (c *conn) refuse(err *mongoerr.Error) {
+	defer c.messages.Close()
 	m, readErr := c.in.Next()
 	if readErr != nil {
 		return

@@ -64,15 +64,31 @@ func (c *conn) document() bson.Document {
 	return c.reply.Elements[wire.ReplyRoom:]
 }
 
-// limit replaces a reply that no client would take.
+// limit replaces a reply that no client would take, and one that there is no memory for. What a write has to say is kept all the same: an
+// error would say that it did not happen.
 func (c *conn) limit() {
-	if n := len(c.document()); n > bson.MaxInternalSize {
-		err := mongoerr.New(mongoerr.BSONObjectTooLarge, "the reply has %d bytes, more than a document can have (%d)", n, bson.MaxInternalSize)
+	var err error
+	n := len(c.document())
+	more := int64(n) - c.replies.Used()
+	switch {
+	case n > bson.MaxInternalSize:
+		err = mongoerr.New(mongoerr.BSONObjectTooLarge, "the reply has %d bytes, more than a document can have (%d)", n, bson.MaxInternalSize)
+	case more <= 0:
+	case c.request.Writes:
+		c.replies.Force(more)
+	default:
+		err = c.replies.Grow(more)
+	}
+	if err != nil {
+		c.replies.Close()
 		c.reply = command.Reply{Elements: command.ErrorReply(c.reply.Elements[:wire.ReplyRoom], err)}
 	}
 }
 
 func (c *conn) sendCompressed(compressor wire.Compressor, message []byte) error {
+	if !c.replies.Try(int64(len(message))) {
+		return c.send(nil, message)
+	}
 	buf := takeBuffer()
 	defer giveBuffer(buf)
 	out, smaller := wire.AppendCompressed((*buf)[:0], compressor, message)

@@ -49,7 +49,7 @@ const (
 )
 
 // decompress replaces an OP_COMPRESSED by the message inside.
-func (m *Message) decompress() error {
+func (m *Message) decompress(room func(int64) error) error {
 	if len(m.buf) < compressedHead {
 		return fmt.Errorf("%w: %d bytes", ErrCompression, len(m.buf))
 	}
@@ -65,8 +65,12 @@ func (m *Message) decompress() error {
 	inner := takeMessage(int(size) + HeaderSize)
 	defer inner.Release()
 	inner.buf = append(inner.buf[:0], make([]byte, HeaderSize)...)
-	out, err := expand(inner.buf, compressor, m.buf[compressedHead:], int(size))
+	x := expansion{in: m.buf[compressedHead:], size: int(size), room: room}
+	out, err := x.expand(inner.buf, compressor)
 	if err != nil {
+		return err
+	}
+	if err := room(-int64(len(m.buf))); err != nil {
 		return err
 	}
 	inner.buf = out
@@ -77,45 +81,73 @@ func (m *Message) decompress() error {
 	return nil
 }
 
-// expand appends exactly size bytes of decompressed output to dst, or fails with ErrCompression.
-func expand(dst []byte, c Compressor, in []byte, size int) ([]byte, error) {
+// expansion is the decompression of one message.
+type expansion struct {
+	in   []byte
+	size int               // claimed, of the output
+	room func(int64) error // asked before the output's memory grows
+}
+
+// noRoom is an error of room, which says nothing about the bytes.
+type noRoom struct{ error }
+
+func (e noRoom) Unwrap() error { return e.error }
+
+// grow makes room for n bytes behind dst.
+func (x *expansion) grow(dst []byte, n int) ([]byte, error) {
+	if err := x.room(int64(n)); err != nil {
+		return nil, noRoom{err}
+	}
+	return slices.Grow(dst, n), nil
+}
+
+// expand appends exactly size bytes of decompressed output to dst, or fails with ErrCompression, or with the error of room.
+func (x *expansion) expand(dst []byte, c Compressor) ([]byte, error) {
 	start := len(dst)
 	var err error
 	switch c {
 	case Noop:
-		dst = append(dst, in...)
+		if dst, err = x.grow(dst, len(x.in)); err == nil {
+			dst = append(dst, x.in...)
+		}
 	case Snappy:
-		dst, err = expandSnappy(dst, in, size)
+		dst, err = x.snappy(dst)
 	case Zlib:
-		dst, err = expandZlib(dst, in, size)
+		dst, err = x.zlib(dst)
 	case Zstd:
-		dst, err = expandZstd(dst, in, size)
+		dst, err = x.zstd(dst)
 	default:
 		err = fmt.Errorf("compressor %d", c)
+	}
+	var full noRoom
+	if errors.As(err, &full) {
+		return nil, full.error
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCompression, err)
 	}
-	if len(dst)-start != size {
-		return nil, fmt.Errorf("%w: %d bytes where %d are claimed", ErrCompression, len(dst)-start, size)
+	if len(dst)-start != x.size {
+		return nil, fmt.Errorf("%w: %d bytes where %d are claimed", ErrCompression, len(dst)-start, x.size)
 	}
 	return dst, nil
 }
 
 var errSize = errors.New("size does not fit the claimed one")
 
-func expandSnappy(dst, in []byte, size int) ([]byte, error) {
-	n, err := snappy.DecodedLen(in)
+func (x *expansion) snappy(dst []byte) ([]byte, error) {
+	n, err := snappy.DecodedLen(x.in)
 	if err != nil {
 		return nil, err
 	}
-	if n != size || n > snappyRatio*len(in) {
+	if n != x.size || n > snappyRatio*len(x.in) {
 		return nil, errSize
 	}
 	start := len(dst)
-	dst = slices.Grow(dst, size)
+	if dst, err = x.grow(dst, n); err != nil {
+		return nil, err
+	}
 	// snappy decodes in place where there is room, and there is: n bytes.
-	out, err := snappy.Decode(dst[start:start+size], in)
+	out, err := snappy.Decode(dst[start:start+n], x.in)
 	if err != nil {
 		return nil, err
 	}
@@ -124,11 +156,11 @@ func expandSnappy(dst, in []byte, size int) ([]byte, error) {
 
 var zlibReaders sync.Pool
 
-func expandZlib(dst, in []byte, size int) ([]byte, error) {
-	if size > zlibRatio*len(in) {
+func (x *expansion) zlib(dst []byte) ([]byte, error) {
+	if x.size > zlibRatio*len(x.in) {
 		return nil, errSize
 	}
-	src := bytes.NewReader(in)
+	src := bytes.NewReader(x.in)
 	r, ok := zlibReaders.Get().(io.ReadCloser)
 	var err error
 	if ok {
@@ -140,12 +172,16 @@ func expandZlib(dst, in []byte, size int) ([]byte, error) {
 		return nil, err
 	}
 	defer zlibReaders.Put(r)
-	want := len(dst) + size
+	want, allowed := len(dst)+x.size, len(dst)
 	for len(dst) < want {
-		if len(dst) == cap(dst) {
-			dst = slices.Grow(dst, min(want-len(dst), max(len(dst), smallBuffer)))
+		if len(dst) == allowed {
+			n := min(want-len(dst), max(len(dst), smallBuffer))
+			if dst, err = x.grow(dst, n); err != nil {
+				return nil, err
+			}
+			allowed += n
 		}
-		n, err := r.Read(dst[len(dst):min(want, cap(dst))])
+		n, err := r.Read(dst[len(dst):allowed])
 		dst = dst[:len(dst)+n]
 		if err == io.EOF {
 			break
@@ -163,17 +199,22 @@ func expandZlib(dst, in []byte, size int) ([]byte, error) {
 	return dst, nil
 }
 
-// expandZstd first gives the decoder as much as honest input needs, and more only when that was not enough: the format
+// zstd first gives the decoder as much as honest input needs, and more only when that was not enough: the format
 // has no bound on its ratio.
-func expandZstd(dst, in []byte, size int) ([]byte, error) {
+func (x *expansion) zstd(dst []byte) ([]byte, error) {
 	d, err := zstdDecoder()
 	if err != nil {
 		return nil, err
 	}
-	for room := min(size, max(smallBuffer, 64*len(in))); ; room = min(size, 4*room) {
+	allowed := 0
+	for room := min(x.size, max(smallBuffer, 64*len(x.in))); ; room = min(x.size, 4*room) {
+		if err := x.room(int64(room - allowed)); err != nil {
+			return nil, noRoom{err}
+		}
+		allowed = room
 		grown := slices.Grow(dst, room)
-		out, err := d.DecodeAll(in, grown[:len(dst):len(dst)+room])
-		if errors.Is(err, zstd.ErrDecoderSizeExceeded) && room < size {
+		out, err := d.DecodeAll(x.in, grown[:len(dst):len(dst)+room])
+		if errors.Is(err, zstd.ErrDecoderSizeExceeded) && room < x.size {
 			continue
 		}
 		return out, err

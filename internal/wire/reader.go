@@ -23,13 +23,18 @@ const (
 
 // Reader reads messages from a stream.
 type Reader struct {
-	in *bufio.Reader
+	in   *bufio.Reader
+	room func(n int64) error
 }
 
 // NewReader returns a Reader of r.
 func NewReader(r io.Reader) *Reader {
-	return &Reader{in: bufio.NewReaderSize(r, readAhead)}
+	return &Reader{in: bufio.NewReaderSize(r, readAhead), room: func(int64) error { return nil }}
 }
+
+// Limit has room asked before a message's memory grows by n bytes, and told with a negative n what is free again before the message is released.
+// It may wait. Its error is Next's.
+func (r *Reader) Limit(room func(n int64) error) { r.room = room }
 
 // Wait blocks until the first byte of a message is there. It returns io.EOF where the stream ends instead.
 func (r *Reader) Wait() error {
@@ -64,12 +69,12 @@ func (r *Reader) Next() (*Message, error) {
 	m := takeMessage(int(h.Length))
 	m.Header = h
 	m.buf = append(m.buf[:0], head[:]...)
-	if err := m.fill(r.in, int(h.Length)); err != nil {
+	if err := m.fill(r.in, int(h.Length), r.room); err != nil {
 		m.Release()
 		return nil, truncated(err)
 	}
 	if h.OpCode == OpCompressed {
-		if err := m.decompress(); err != nil {
+		if err := m.decompress(r.room); err != nil {
 			m.Release()
 			return nil, err
 		}
@@ -86,13 +91,14 @@ func truncated(err error) error {
 
 // fill reads the rest of a message of the given length. The buffer at most doubles at a time, so that a length that lies costs
 // no more than twice what was sent.
-func (m *Message) fill(in io.Reader, length int) error {
+func (m *Message) fill(in io.Reader, length int, room func(int64) error) error {
 	for len(m.buf) < length {
-		if len(m.buf) == cap(m.buf) {
-			m.buf = slices.Grow(m.buf, min(length-len(m.buf), max(len(m.buf), smallBuffer)))
-		}
 		have := len(m.buf)
-		m.buf = m.buf[:min(length, cap(m.buf))]
+		n := min(length-have, max(have, smallBuffer))
+		if err := room(int64(n)); err != nil {
+			return err
+		}
+		m.buf = slices.Grow(m.buf, n)[:have+n]
 		if n, err := io.ReadFull(in, m.buf[have:]); err != nil {
 			m.buf = m.buf[:have+n]
 			return err
