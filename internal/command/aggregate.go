@@ -63,7 +63,7 @@ func (d *Data) planAggregate(a view, s *statement.Aggregate) (*plan.Aggregate, e
 	if err != nil {
 		return nil, err
 	}
-	pipeline, err := query.ParsePipeline(s.Pipeline, query.PipelineOptions{Env: env, MaxBytes: stageBytes, Lookup: d.lookup(a)})
+	pipeline, err := query.ParsePipeline(s.Pipeline, query.PipelineOptions{Env: env, MaxBytes: stageBytes, Memory: d.Exec.Memory, Lookup: d.lookup(a)})
 	if err != nil {
 		return nil, err
 	}

@@ -137,7 +137,7 @@ func (d *Data) fill() statement.Fill {
 
 // forward sends the command as it came to the backend of a plain collection and gives back its reply.
 func (d *Data) forward(ctx context.Context, name string, req *Request, reply *Reply) (err error) {
-	reply.Document, err = d.Exec.Run(ctx, name, &backend.Request{Body: req.Body, Sequences: req.Sequences})
+	reply.Document, err = d.Exec.Run(ctx, name, &backend.Request{Body: req.Body, Sequences: req.Sequences, Memory: reply.Memory})
 	return err
 }
 

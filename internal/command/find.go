@@ -63,7 +63,13 @@ const (
 
 // firstBatch answers with a stream's first batch and leaves a cursor open for the rest.
 func (d *Data) firstBatch(ctx context.Context, req *Request, reply *Reply, ns string, stream query.Documents, b batch) error {
-	content := exec.NewLimitedContent(stream, b.limit)
+	content := exec.NewLimitedContent(stream, b.limit).Whole(b.single)
+	taken := false
+	defer func() { // also of a panic, which goes on
+		if !taken {
+			content.Close()
+		}
+	}()
 	more := true
 	var id int64
 	var err error
@@ -73,12 +79,12 @@ func (d *Data) firstBatch(ctx context.Context, req *Request, reply *Reply, ns st
 	var cursor backend.CursorBuilder
 	dst := cursor.Start(reply.Elements, false)
 	if b.size > 0 {
-		dst, _, more, err = content.NextBatch(ctx, dst, int(b.size), batchBytes)
+		dst, _, more, err = content.NextBatch(ctx, dst, int(b.size), batchBytes, reply.Memory)
 	}
 	if err != nil {
-		content.Close()
 		return err
 	}
+	taken = true
 	if !more || b.single {
 		err = content.Close()
 	} else {

@@ -13,6 +13,7 @@ import (
 
 	"oxbow/internal/bson"
 	"oxbow/internal/cursor"
+	"oxbow/internal/memory"
 	"oxbow/internal/mongoerr"
 )
 
@@ -203,7 +204,7 @@ func TestTop(t *testing.T) {
 // content is an empty cursor content that counts closings.
 type content struct{ closed int }
 
-func (c *content) NextBatch(_ context.Context, dst []byte, _, _ int) ([]byte, int, bool, error) {
+func (c *content) NextBatch(_ context.Context, dst []byte, _, _ int, _ *memory.Account) ([]byte, int, bool, error) {
 	return dst, 0, false, nil
 }
 func (c *content) Close() error { c.closed++; return nil }

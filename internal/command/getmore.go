@@ -21,14 +21,24 @@ func (d *Data) getMore(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
+	more, pinned := false, true
+	unpin := func() error {
+		pinned = false
+		return p.Unpin(more, d.Now())
+	}
+	defer func() { // after an error, or a panic, which goes on
+		if pinned {
+			unpin()
+		}
+	}()
 	var builder backend.CursorBuilder
 	dst := builder.Start(reply.Elements, true)
-	dst, _, more, err := p.NextBatch(ctx, dst, int(g.BatchSize), batchBytes)
+	dst, _, goesOn, err := p.NextBatch(ctx, dst, int(g.BatchSize), batchBytes, reply.Memory)
 	if err != nil {
-		p.Unpin(false, d.Now())
 		return interrupted(ctx, err)
 	}
-	if err := p.Unpin(more, d.Now()); err != nil {
+	more = goesOn
+	if err := unpin(); err != nil {
 		return err
 	}
 	id := g.Cursor

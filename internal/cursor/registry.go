@@ -19,8 +19,9 @@ const IdleTimeout = 10 * time.Minute
 type Content interface {
 	// NextBatch appends the next documents to dst as the elements of a BSON array, with the keys "0", "1", …, without the array's length and final
 	// zero byte. It stops at maxDocs documents (0: no limit) or before the batch exceeds maxBytes, but gives at least one document where
-	// there is one. more is false when the content is known to be exhausted.
-	NextBatch(ctx context.Context, dst []byte, maxDocs, maxBytes int) (batch []byte, n int, more bool, err error)
+	// there is one. account is charged for what dst grows by; the batch ends early where there is no room. more is false when the content is
+	// known to be exhausted.
+	NextBatch(ctx context.Context, dst []byte, maxDocs, maxBytes int, account *memory.Account) (batch []byte, n int, more bool, err error)
 	Close() error
 }
 
@@ -176,8 +177,8 @@ func (e *entry) allow(u Use) error {
 }
 
 // NextBatch is the content's, with what it gives counted.
-func (p *Pinned) NextBatch(ctx context.Context, dst []byte, maxDocs, maxBytes int) ([]byte, int, bool, error) {
-	out, n, more, err := p.entry.content.NextBatch(ctx, dst, maxDocs, maxBytes)
+func (p *Pinned) NextBatch(ctx context.Context, dst []byte, maxDocs, maxBytes int, account *memory.Account) ([]byte, int, bool, error) {
+	out, n, more, err := p.entry.content.NextBatch(ctx, dst, maxDocs, maxBytes, account)
 	p.entry.batches++
 	p.entry.docs += int64(n)
 	return out, n, more, err

@@ -10,6 +10,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
+	"oxbow/internal/memory"
 	"oxbow/internal/mongoerr"
 )
 
@@ -22,7 +23,7 @@ type numbers struct {
 	closed int
 }
 
-func (c *numbers) NextBatch(ctx context.Context, dst []byte, maxDocs, maxBytes int) ([]byte, int, bool, error) {
+func (c *numbers) NextBatch(ctx context.Context, dst []byte, maxDocs, maxBytes int, _ *memory.Account) ([]byte, int, bool, error) {
 	if c.block != nil {
 		select {
 		case <-c.block:
@@ -131,7 +132,7 @@ func TestOneUseAtATime(t *testing.T) {
 	if got := pinError(t, r, u); got != mongoerr.CursorInUse {
 		t.Fatalf("second use: code %d", got)
 	}
-	_, n, more, err := p.NextBatch(ctx, nil, 2, 1<<20)
+	_, n, more, err := p.NextBatch(ctx, nil, 2, 1<<20, nil)
 	if n != 2 || !more || err != nil {
 		t.Fatal(n, more, err)
 	}
@@ -146,7 +147,7 @@ func TestOneUseAtATime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, n, more, _ = p.NextBatch(ctx, nil, 2, 1<<20); n != 1 || more {
+	if _, n, more, _ = p.NextBatch(ctx, nil, 2, 1<<20, nil); n != 1 || more {
 		t.Fatal(n, more)
 	}
 	if err := p.Unpin(false, time.Now()); err != nil || c.closings() != 1 {
@@ -167,7 +168,7 @@ func TestKillOfACursorInUseEndsItsCommand(t *testing.T) {
 	}
 	done := make(chan error)
 	go func() {
-		_, _, _, err := p.NextBatch(ctx, nil, 0, 1<<20)
+		_, _, _, err := p.NextBatch(ctx, nil, 0, 1<<20, nil)
 		done <- err
 	}()
 	if n := r.KillSessions(*session(1), *session(2)); n != 1 {

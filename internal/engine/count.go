@@ -23,7 +23,7 @@ func (t *Table) Count(ctx context.Context, q Query) (int64, error) {
 }
 
 // countAll counts before skip and limit are applied, but no further than they need.
-func (t *Table) countAll(ctx context.Context, q Query) (int64, error) {
+func (t *Table) countAll(ctx context.Context, q Query) (n int64, err error) {
 	if q.counter() {
 		return t.documents.Load(), t.gone()
 	}
@@ -36,8 +36,8 @@ func (t *Table) countAll(ctx context.Context, q Query) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, err := c.count(ctx, want)
-	return n, firstError(err, c.Close())
+	defer func() { err = firstError(err, c.Close()) }()
+	return c.count(ctx, want)
 }
 
 // saturatingAdd adds numbers that are not negative; what is too large is the largest.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"oxbow/internal/bson"
+	"oxbow/internal/memory"
 	"oxbow/internal/mongoerr"
 	"oxbow/internal/query"
 )
@@ -26,6 +27,8 @@ type Cursor struct {
 	err  error      // what Next gives from now on
 
 	buf    []byte          // the document given last
+	held   memory.Account  // of buf, and of the block that the scan stands in
+	work   memory.Account  // of ready
 	ready  []bson.Document // sorted in memory, or found by _id
 	one    [1]bson.Document
 	sorted bool
@@ -52,7 +55,10 @@ func (t *Table) open(q *Query) (*Cursor, error) {
 		return nil, err
 	}
 	defer t.db.end()
-	c := &Cursor{t: t, pinned: q.pinned, tracked: true, skip: q.Skip, left: -1}
+	c := &Cursor{
+		t: t, pinned: q.pinned, tracked: true, skip: q.Skip, left: -1,
+		held: t.db.options.Memory.Account(memory.Cursors), work: t.db.options.Memory.Account(memory.Queries),
+	}
 	if q.Limit > 0 {
 		c.left = q.Limit
 	}
@@ -89,11 +95,12 @@ func (q *Query) byID() (bson.Value, bool) {
 
 // findOne is Find by _id: no snapshot, since there is one read.
 func (t *Table) findOne(id bson.Value) (*Cursor, error) {
-	doc, ok, err := t.Get(nil, id)
+	c := &Cursor{t: t, left: 1, keys: 1, sorted: true, work: t.db.options.Memory.Account(memory.Queries)}
+	doc, ok, err := t.GetWithin(&c.work, nil, id)
 	if err != nil {
+		c.work.Close()
 		return nil, err
 	}
-	c := &Cursor{t: t, left: 1, keys: 1, sorted: true}
 	if ok {
 		c.docs = 1
 		c.one[0] = doc
@@ -143,12 +150,7 @@ func (c *Cursor) step(ctx context.Context) (bson.Document, error) {
 		}
 	}
 	if c.sorted {
-		if len(c.ready) == 0 {
-			return nil, nil
-		}
-		doc := c.ready[0]
-		c.ready = c.ready[1:]
-		return doc, nil
+		return c.nextReady(), nil
 	}
 	if c.x == nil {
 		return nil, nil
@@ -165,14 +167,33 @@ func (c *Cursor) step(ctx context.Context) (bson.Document, error) {
 	if doc == nil {
 		return nil, c.finish()
 	}
+	if more := len(doc) - cap(c.buf); more > 0 {
+		if err := c.held.Grow(2 * int64(more)); err != nil {
+			return nil, err
+		}
+	}
 	c.buf = append(c.buf[:0], doc...)
 	// A drop shows through snapshots: what was read since may be less than what was there.
 	return c.buf, c.t.gone()
 }
 
+// nextReady takes the next of the documents that are there already, nil at their end. Each is good until the next call only, so its memory
+// counts as free by then.
+func (c *Cursor) nextReady() bson.Document {
+	if len(c.ready) == 0 {
+		c.work.Close()
+		return nil
+	}
+	doc := c.ready[0]
+	c.ready[0] = nil
+	c.ready = c.ready[1:]
+	c.work.Try(-int64(len(doc)))
+	return doc
+}
+
 // sort reads all documents and puts them in order.
 func (c *Cursor) sort(ctx context.Context) error {
-	s := query.NewSorter(c.x.plan.sort, int(min(c.x.plan.keep(), 1<<31)), maxSortBytes)
+	s := query.NewSorter(c.x.plan.sort, int(min(c.x.plan.keep(), 1<<31)), maxSortBytes, &c.work)
 	for {
 		doc, err := c.x.next(ctx)
 		if err != nil {
@@ -210,7 +231,13 @@ func (c *Cursor) fail(err error) {
 		err = firstError(err, c.x.close())
 		c.x = nil
 	}
-	c.ready, c.err = nil, err
+	c.ready, c.buf, c.err = nil, nil, err
+	c.closeAccounts()
+}
+
+func (c *Cursor) closeAccounts() {
+	c.held.Close()
+	c.work.Close()
 }
 
 // firstError keeps the error that came first as it is.
@@ -231,6 +258,8 @@ func (c *Cursor) Close() error {
 	if c.err == nil {
 		c.err = mongoerr.New(mongoerr.CursorKilled, "cursor was closed")
 	}
+	c.ready, c.buf = nil, nil
+	c.closeAccounts()
 	if c.x == nil {
 		return nil
 	}

@@ -38,14 +38,14 @@ func (x *execution) pause() (done bool, err error) {
 			return false, fmt.Errorf("pause scan: %w", err)
 		}
 	}
-	return true, x.close()
+	return true, x.letGo()
 }
 
 // pass collects the _ids of keys up to the scanner's place, a step of them, and reports whether those were the last.
 func (x *execution) pass() (done bool, err error) {
 	if x.passing == nil {
 		sc := x.scanners[0]
-		p := &passing{seen: &idSet{}, end: bytes.Clone(sc.last)}
+		p := &passing{seen: x.newIDSet(), end: bytes.Clone(sc.last)}
 		if sc.placed && sc.iter.Valid() {
 			p.end = bytes.Clone(sc.iter.Key())
 		}
@@ -60,7 +60,7 @@ func (x *execution) pass() (done bool, err error) {
 	}
 	done, err = x.passing.step()
 	if done && err == nil {
-		x.seen = x.passing.seen
+		x.seen, x.passing.seen = x.passing.seen, nil
 	}
 	if done || err != nil {
 		err = errors.Join(err, x.abandon())
@@ -78,7 +78,9 @@ func (p *passing) step() (done bool, err error) {
 		if !ok || err != nil {
 			return true, err
 		}
-		p.seen.add(p.scanner.id())
+		if _, err := p.seen.add(p.scanner.id()); err != nil {
+			return false, err
+		}
 		if p.seen.full() {
 			return false, mongoerr.New(mongoerr.QueryPlanKilled,
 				"the snapshot of an idle cursor was let go, and it had given too many documents to go on from a newer one")
@@ -96,6 +98,7 @@ func (x *execution) abandon() error {
 		return nil
 	}
 	err := x.passing.scanner.close()
+	x.passing.seen.close()
 	x.passing = nil
 	return err
 }
@@ -114,7 +117,7 @@ func (x *execution) resume() error {
 		}
 	}
 	if x.seen == nil && x.plan.scansIndex() {
-		x.seen = &idSet{}
+		x.seen = x.newIDSet()
 	}
 	if !x.plan.scansIndex() {
 		return nil

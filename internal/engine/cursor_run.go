@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"oxbow/internal/bson"
+	"oxbow/internal/memory"
 	"oxbow/internal/mongoerr"
 	"oxbow/internal/query"
 )
@@ -34,8 +35,9 @@ type execution struct {
 	current  int // the scanner at hand, where they are read one after the other
 	heap     *mergeHeap
 	fetch    *fetcher
-	seen     *idSet   // documents that have come up; nil where none can twice
-	passing  *passing // see pause
+	seen     *idSet         // documents that have come up; nil where none can twice
+	passing  *passing       // see pause
+	memory   memory.Account // of documents that a merge stands at, and of distinct values
 
 	keys, documents int64
 	untilCheck      int64
@@ -48,7 +50,7 @@ func (t *Table) start(q *Query, stopped *atomic.Pointer[mongoerr.Error]) (*execu
 	if err != nil {
 		return nil, err
 	}
-	x := &execution{table: t, snapshot: snapshot, filter: q.Filter, stopped: stopped}
+	x := &execution{table: t, memory: t.db.options.Memory.Account(memory.Queries), snapshot: snapshot, filter: q.Filter, stopped: stopped}
 	pl := t.planner(v, snapshot)
 	pl.explained = q.explained
 	if x.plan, err = pl.plan(q); err == nil {
@@ -100,7 +102,7 @@ func (x *execution) open() error {
 	x.opened = time.Now()
 	x.untilCheck = interruptKeys
 	if x.seen == nil && x.plan.several() {
-		x.seen = &idSet{}
+		x.seen = x.newIDSet()
 	}
 	fetches := false
 	for i := range x.plan.scans {
@@ -207,7 +209,7 @@ func (x *execution) fresh(id []byte) (bool, error) {
 	if len(x.seen.bytes) > maxSeenBytes {
 		return false, mongoerr.New(mongoerr.ExceededMemoryLimit, "the _ids of a query over several index keys a document need more than %d bytes", maxSeenBytes)
 	}
-	return x.seen.add(id), nil
+	return x.seen.add(id)
 }
 
 func (x *execution) document(sc *scanner, id []byte) (bson.Document, error) {
@@ -253,6 +255,11 @@ func (x *execution) refill(ctx context.Context, h *mergeHeap, item *mergeItem) e
 	if doc == nil || err != nil {
 		return err
 	}
+	if more := len(doc) - cap(item.doc); more > 0 {
+		if err := x.memory.Grow(int64(more)); err != nil {
+			return err
+		}
+	}
 	item.doc = append(item.doc[:0], doc...)
 	item.id = append(item.id[:0], id...)
 	if item.key, err = x.plan.merge.AppendKey(item.key[:0], doc); err != nil {
@@ -286,9 +293,17 @@ func (h *mergeHeap) Pop() any {
 	return last
 }
 
-// close lets go of iterators and snapshot.
+// close lets go of everything.
 func (x *execution) close() error {
-	errs := []error{x.abandon()}
+	x.memory.Close()
+	x.seen.close()
+	x.seen = nil
+	return errors.Join(x.abandon(), x.letGo())
+}
+
+// letGo lets go of iterators and snapshot.
+func (x *execution) letGo() error {
+	var errs []error
 	for _, sc := range x.scanners {
 		errs = append(errs, sc.close())
 	}

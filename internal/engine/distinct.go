@@ -11,7 +11,7 @@ import (
 // an index where one gives them and first seen otherwise. Skip, limit and sort of the query are not used.
 //
 // An index that begins with the path and decides the filter is read a value at a time, its other keys skipped.
-func (t *Table) Distinct(ctx context.Context, path bson.Path, q Query, yield func(bson.Value) error) error {
+func (t *Table) Distinct(ctx context.Context, path bson.Path, q Query, yield func(bson.Value) error) (err error) {
 	if err := interrupted(ctx); err != nil {
 		return err
 	}
@@ -20,11 +20,12 @@ func (t *Table) Distinct(ctx context.Context, path bson.Path, q Query, yield fun
 	if err != nil {
 		return err
 	}
+	defer func() { err = firstError(err, c.Close()) }()
 	err = c.distinct(ctx, path, yield)
 	if gone := t.gone(); gone != nil {
 		err = gone
 	}
-	return firstError(err, c.Close())
+	return err
 }
 
 func (c *Cursor) distinct(ctx context.Context, path bson.Path, yield func(bson.Value) error) error {
@@ -36,6 +37,9 @@ func (c *Cursor) distinct(ctx context.Context, path bson.Path, yield func(bson.V
 	d := distinct{path: path, yield: yield, x: c.x}
 	return d.run(ctx)
 }
+
+// valueBytes is what a value costs in a set or a list beside its bytes.
+const valueBytes = 48
 
 // distinct gathers the values of one path.
 type distinct struct {
@@ -127,6 +131,9 @@ func (d *distinct) fromDocument(doc bson.Document) error {
 		d.key = bson.AppendKey(d.key[:0], v, false)
 		if _, ok := d.seen[string(d.key)]; ok {
 			return true
+		}
+		if err = d.x.memory.Grow(int64(len(d.key)) + valueBytes); err != nil {
+			return false
 		}
 		d.seen[string(d.key)] = struct{}{}
 		err = d.yield(v)

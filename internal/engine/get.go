@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"oxbow/internal/bson"
+	"oxbow/internal/memory"
 )
 
 // keyBuffers are buffers for the keys of point reads.
@@ -15,6 +16,11 @@ var keyBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // Get returns the document with an _id, appended to dst, and whether it exists: the shortest way, which Find takes by itself for {_id: value}.
 func (t *Table) Get(dst []byte, id bson.Value) ([]byte, bool, error) {
+	return t.GetWithin(nil, dst, id)
+}
+
+// GetWithin is Get with an account that is charged for what dst has to grow, before it does.
+func (t *Table) GetWithin(account *memory.Account, dst []byte, id bson.Value) ([]byte, bool, error) {
 	if err := t.db.begin(); err != nil {
 		return dst, false, err
 	}
@@ -28,6 +34,11 @@ func (t *Table) Get(dst []byte, id bson.Value) ([]byte, bool, error) {
 	}
 	if err != nil {
 		return dst, false, fmt.Errorf("get document: %w", err)
+	}
+	if more := len(v) - (cap(dst) - len(dst)); more > 0 {
+		if err := account.Grow(int64(more)); err != nil {
+			return dst, false, firstError(err, closer.Close())
+		}
 	}
 	dst = append(dst, v...)
 	if err := closer.Close(); err != nil {

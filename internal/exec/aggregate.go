@@ -13,14 +13,18 @@ import (
 // Aggregate returns an aggregation's results as one stream.
 func (e *Executor) Aggregate(p *plan.Aggregate) query.Documents {
 	if p.Whole != nil {
-		return &targetStream{exec: e, target: p.Target, command: *p.Whole}
+		s := e.stream(p.Target)
+		s.command = *p.Whole
+		return s
 	}
 	return p.Rest.Run(e.Find(p.Find))
 }
 
 // Resume returns the rest of a backend's open cursor as a stream.
 func (e *Executor) Resume(t plan.Target, id, batchSize int64) query.Documents {
-	return &targetStream{exec: e, target: t, opened: true, id: id, batchSize: batchSize}
+	s := e.stream(t)
+	s.opened, s.id, s.batchSize = true, id, batchSize
+	return s
 }
 
 // Command runs a command whose reply has a cursor and that is not one of a collection, such as listCollections, and returns its
@@ -36,5 +40,8 @@ func (e *Executor) Command(ctx context.Context, name, database string, body bson
 	}
 	collection := strings.TrimPrefix(c.Namespace, database+".")
 	t := plan.Target{Backend: name, Namespace: backend.Namespace{Database: database, Collection: collection}}
-	return &targetStream{exec: e, target: t, opened: true, id: c.ID, batch: bson.Elements(c.Batch)}, nil
+	s := e.stream(t)
+	s.memory.Force(int64(len(reply)))
+	s.opened, s.id, s.batch = true, c.ID, bson.Elements(c.Batch)
+	return s, nil
 }

@@ -2,9 +2,11 @@ package exec
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"oxbow/internal/bson"
+	"oxbow/internal/memory"
 	"oxbow/internal/query"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
@@ -14,8 +16,9 @@ import (
 // begins the next.
 type Content struct {
 	stream query.Documents
-	held   bson.Document // a copy: the stream's own memory is good until its next Next only
+	held   bson.Document // the stream's, good until its next Next, before which it is given
 	done   bool
+	whole  bool  // no second batch will be asked for, so none ends early for want of memory
 	limit  int64 // documents of the whole stream, by which its end is known before it is met; 0: unknown
 	given  int64
 }
@@ -28,9 +31,16 @@ func NewLimitedContent(stream query.Documents, limit int64) *Content {
 	return &Content{stream: stream, limit: limit}
 }
 
+// Whole makes a batch that there is no memory for fail instead of ending early, and returns c.
+func (c *Content) Whole(whole bool) *Content {
+	c.whole = whole
+	return c
+}
+
 // NextBatch appends the next documents to dst as array elements "0", "1", …: at most maxDocs (0: no limit), and at most maxBytes unless
-// the first alone is larger. more is false when the stream is known to have ended.
-func (c *Content) NextBatch(ctx context.Context, dst []byte, maxDocs, maxBytes int) (batch []byte, n int, more bool, err error) {
+// the first alone is larger. account, nil for none, is charged for what dst grows by; where there is no room for more than one document, the batch
+// ends early. more is false when the stream is known to have ended.
+func (c *Content) NextBatch(ctx context.Context, dst []byte, maxDocs, maxBytes int, account *memory.Account) (batch []byte, n int, more bool, err error) {
 	start := len(dst)
 	for maxDocs == 0 || n < maxDocs {
 		doc, err := c.next(ctx)
@@ -41,8 +51,22 @@ func (c *Content) NextBatch(ctx context.Context, dst []byte, maxDocs, maxBytes i
 			return dst, n, false, nil
 		}
 		if n > 0 && len(dst)-start+len(doc)+elementOverhead > maxBytes {
-			c.held = append(bson.Document(nil), doc...)
+			c.held = doc
 			return dst, n, true, nil
+		}
+		if need := len(doc) + elementOverhead; cap(dst)-len(dst) < need {
+			grow := max(need, min(len(dst), maxBytes-len(dst)+start+elementOverhead))
+			if !account.Try(int64(grow)) {
+				if n > 0 && !c.whole {
+					c.held = doc
+					return dst, n, true, nil
+				}
+				if err := account.Grow(int64(need)); err != nil {
+					return dst[:start], 0, false, err
+				}
+				grow = need
+			}
+			dst = slices.Grow(dst, grow)
 		}
 		dst = appendIndexed(dst, n, doc)
 		n++

@@ -112,7 +112,7 @@ func TestContent(t *testing.T) {
 	for more := true; more; {
 		var n int
 		var err error
-		if _, n, more, err = content.NextBatch(t.Context(), nil, 2, 1<<20); err != nil {
+		if _, n, more, err = content.NextBatch(t.Context(), nil, 2, 1<<20, nil); err != nil {
 			t.Fatal(err)
 		}
 		sizes = append(sizes, n)
@@ -126,7 +126,7 @@ func TestContent(t *testing.T) {
 	small := NewContent(merging(t, newFixture(t, "hash")))
 	defer small.Close()
 	for i := range 3 {
-		if _, n, _, err := small.NextBatch(t.Context(), nil, 0, 1); n != 1 || err != nil {
+		if _, n, _, err := small.NextBatch(t.Context(), nil, 0, 1, nil); n != 1 || err != nil {
 			t.Errorf("batch %d of one byte has %d documents, %v", i, n, err)
 		}
 	}

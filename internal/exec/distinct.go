@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"oxbow/internal/bson"
+	"oxbow/internal/memory"
 	"oxbow/internal/mongoerr"
 	"oxbow/internal/plan"
 )
@@ -13,19 +14,26 @@ import (
 // Distinct runs a distinct on all its targets and returns the union of their values as an array, in the order in which they were
 // first seen. Beyond 16 MiB it fails, as MongoDB's does.
 func (e *Executor) Distinct(ctx context.Context, p *plan.Distinct) (bson.Array, error) {
+	accounts, release := e.newAccounts(len(p.Routed.Targets))
+	defer release()
 	perTarget := make([]bson.Value, len(p.Routed.Targets))
-	err := e.each(ctx, p.Routed.Targets, p.Command, func(i int, reply bson.Document) error {
+	err := e.eachWithin(ctx, accounts, p.Routed.Targets, p.Command, func(i int, reply bson.Document) error {
 		perTarget[i], _ = bson.Get(reply, "values")
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return union(perTarget)
+	account := e.Memory.Account(memory.Queries)
+	defer account.Close()
+	return union(perTarget, &account)
 }
 
-// union returns the distinct values of arrays as one array.
-func union(arrays []bson.Value) (bson.Array, error) {
+// valueBytes is what a value costs in a set beside its bytes.
+const valueBytes = 48
+
+// union returns the distinct values of arrays as one array. account is charged for what it remembers meanwhile.
+func union(arrays []bson.Value, account *memory.Account) (bson.Array, error) {
 	seen := make(map[string]struct{})
 	var values values
 	var key []byte
@@ -35,6 +43,9 @@ func union(arrays []bson.Value) (bson.Array, error) {
 			key = bson.AppendKey(key[:0], it.Value(), false)
 			if _, ok := seen[string(key)]; ok {
 				continue
+			}
+			if err := account.Grow(int64(len(key)+len(it.Value().Data)) + valueBytes); err != nil {
+				return nil, err
 			}
 			seen[string(key)] = struct{}{}
 			values.add(it.Value())

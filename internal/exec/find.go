@@ -40,7 +40,9 @@ func (e *Executor) find(p *plan.Find) source {
 func (e *Executor) group(p *plan.Find, targets []plan.Target) source {
 	streams := make([]source, len(targets))
 	for i, t := range targets {
-		streams[i] = &targetStream{exec: e, target: t, command: p.Command, batchSize: p.BatchSize}
+		s := e.stream(t)
+		s.command, s.batchSize = p.Command, p.BatchSize
+		streams[i] = s
 	}
 	switch {
 	case len(streams) == 0:

@@ -6,16 +6,28 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"oxbow/internal/bson"
+	"oxbow/internal/memory"
 	"oxbow/internal/plan"
 )
 
 // each sends a command to all targets, Fanout at a time, and hands each reply with ok: 1 to take, concurrently for different i.
 func (e *Executor) each(ctx context.Context, targets []plan.Target, c plan.Command, take func(i int, reply bson.Document) error) error {
+	return e.eachWithin(ctx, nil, targets, c, take)
+}
+
+// eachWithin is each with an account for each target's reply, as newAccounts makes them; nil for none.
+func (e *Executor) eachWithin(ctx context.Context, accounts []memory.Account, targets []plan.Target, c plan.Command, take func(i int, reply bson.Document) error) error {
+	account := func(i int) *memory.Account {
+		if accounts == nil {
+			return nil
+		}
+		return &accounts[i]
+	}
 	switch len(targets) {
 	case 0:
 		return nil
 	case 1:
-		reply, err := e.send(ctx, targets[0], c)
+		reply, err := e.sendWithin(ctx, account(0), targets[0], c)
 		if err != nil {
 			return err
 		}
@@ -25,7 +37,7 @@ func (e *Executor) each(ctx context.Context, targets []plan.Target, c plan.Comma
 	g.SetLimit(Fanout)
 	for i, t := range targets {
 		g.Go(func() error {
-			reply, err := e.send(ctx, t, c)
+			reply, err := e.sendWithin(ctx, account(i), t, c)
 			if err != nil {
 				return err
 			}
@@ -33,6 +45,19 @@ func (e *Executor) each(ctx context.Context, targets []plan.Target, c plan.Comma
 		})
 	}
 	return g.Wait()
+}
+
+// newAccounts returns accounts for the replies of n targets, and what closes them.
+func (e *Executor) newAccounts(n int) ([]memory.Account, func()) {
+	accounts := make([]memory.Account, n)
+	for i := range accounts {
+		accounts[i] = e.Memory.Account(memory.Queries)
+	}
+	return accounts, func() {
+		for i := range accounts {
+			accounts[i].Close()
+		}
+	}
 }
 
 // Gather sends a command to all targets and returns their replies, each with ok: 1, in the order of the targets.

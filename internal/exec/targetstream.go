@@ -5,6 +5,7 @@ import (
 
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
+	"oxbow/internal/memory"
 	"oxbow/internal/mongoerr"
 	"oxbow/internal/plan"
 
@@ -19,8 +20,14 @@ type targetStream struct {
 	batchSize int64 // 0: the backend's own choice
 
 	opened bool
-	id     int64 // the backend's cursor; 0: none
+	memory memory.Account // of the batch
+	id     int64          // the backend's cursor; 0: none
 	batch  bson.Iter
+}
+
+// stream returns a stream that is not open yet.
+func (e *Executor) stream(t plan.Target) *targetStream {
+	return &targetStream{exec: e, target: t, memory: e.Memory.Account(memory.Cursors)}
 }
 
 // Next returns the next document, or nil at the end. It is good until the batch after the next one is fetched.
@@ -61,7 +68,7 @@ func (s *targetStream) open(ctx context.Context) error {
 	if c.Name == "aggregate" {
 		c = c.With(cursorElement(s.batchSize))
 	}
-	reply, err := s.exec.send(ctx, s.target, c)
+	reply, err := s.exec.sendWithin(ctx, &s.memory, s.target, c)
 	if err != nil {
 		return err
 	}
@@ -88,8 +95,10 @@ func (s *targetStream) more(ctx context.Context) error {
 	}
 	body = bsoncore.AppendStringElement(body, "$db", s.target.Namespace.Database)
 	body, _ = bsoncore.AppendDocumentEnd(body, at)
-	reply, err := s.exec.Run(ctx, s.target.Backend, &backend.Request{Body: body})
+	s.dropBatch()
+	reply, err := s.exec.Run(ctx, s.target.Backend, &backend.Request{Body: body, Memory: &s.memory})
 	if err != nil {
+		s.memory.Close()
 		return err
 	}
 	return s.take(reply)
@@ -99,6 +108,7 @@ func (s *targetStream) more(ctx context.Context) error {
 func (s *targetStream) take(reply bson.Document) error {
 	c, err := backend.ParseCursorReply(reply)
 	if err != nil {
+		s.memory.Close()
 		s.id = 0
 		return s.exec.refused(s.target, err)
 	}
@@ -109,12 +119,19 @@ func (s *targetStream) take(reply bson.Document) error {
 // Close kills the backend's cursor.
 func (s *targetStream) Close() error {
 	if s.id == 0 {
+		s.dropBatch()
 		return nil
 	}
 	return closed(s)
 }
 
+func (s *targetStream) dropBatch() {
+	s.batch = bson.Iter{}
+	s.memory.Close()
+}
+
 func (s *targetStream) kill(ctx context.Context) error {
+	s.dropBatch()
 	if s.id == 0 {
 		return nil
 	}

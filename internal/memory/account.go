@@ -37,7 +37,13 @@ func (a *Account) Try(n int64) bool {
 		return true
 	}
 	a.used += n
-	if n <= 0 || a.used <= a.held+Small || a.budget == nil {
+	if n <= 0 {
+		if a.held > 2*a.used+Small {
+			a.trim()
+		}
+		return true
+	}
+	if a.used <= a.held+Small || a.budget == nil {
 		return true
 	}
 	step := a.step()

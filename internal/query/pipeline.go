@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"oxbow/internal/bson"
+	"oxbow/internal/memory"
 	"oxbow/internal/mongoerr"
 )
 
@@ -18,6 +19,8 @@ type Documents interface {
 type PipelineOptions struct {
 	Env      Env
 	MaxBytes int64 // memory of one blocking stage ($sort, $group); 0: MongoDB's 100 MiB
+	// Memory is the budget of all blocking stages and joins; nil: it has no limit.
+	Memory *memory.Budget
 	// Lookup returns the documents of another collection of the database that find asks for; nil refuses $lookup.
 	Lookup func(ctx context.Context, collection string, find Head) (Documents, error)
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"oxbow/internal/bson"
+	"oxbow/internal/memory"
 	"oxbow/internal/mongoerr"
 )
 
@@ -13,6 +14,7 @@ type groupStage struct {
 	id       *Expression
 	fields   []groupField
 	maxBytes int64
+	memory   *memory.Budget
 }
 
 // groupField is one computed field of the groups.
@@ -26,7 +28,7 @@ func parseGroup(arg bson.Value, opts *PipelineOptions) (stage, error) {
 	if arg.Type != bson.TypeDocument {
 		return nil, mongoerr.New(15947, "a group's fields must be specified in an object")
 	}
-	g := &groupStage{maxBytes: opts.MaxBytes}
+	g := &groupStage{maxBytes: opts.MaxBytes, memory: opts.Memory}
 	it := bson.Elements(arg.Data)
 	for it.Next() {
 		name, v := string(it.Key()), it.Value()
@@ -109,8 +111,10 @@ func parseGroupField(name string, v bson.Value, env Env) (f groupField, err erro
 func (*groupStage) name() string { return "$group" }
 
 func (g *groupStage) run(in Documents) Documents {
-	table := groupTable{spec: g, index: make(map[string]int)}
-	return &gathered{in: in, add: table.add, next: table.next}
+	out := &gathered{in: in, memory: g.memory.Account(memory.Queries)}
+	table := groupTable{spec: g, index: make(map[string]int), memory: &out.memory}
+	out.add, out.next = table.add, table.next
+	return out
 }
 
 // groupTable holds the groups met so far, in the order of their first documents.
@@ -119,6 +123,7 @@ type groupTable struct {
 	index  map[string]int // by the key bytes of their _id, so that 1 and 1.0 are one group
 	groups []group
 	bytes  int64
+	memory *memory.Account
 	key    []byte
 	out    []byte
 	read   int
@@ -159,7 +164,7 @@ func (t *groupTable) add(s *Scratch, doc bson.Document) error {
 	if t.bytes > t.spec.maxBytes {
 		return mongoerr.New(mongoerr.QueryExceededMemoryNoDiskUse, "Exceeded memory limit for $group, but didn't allow external sort. Pass allowDiskUse:true to opt in.")
 	}
-	return nil
+	return t.memory.Set(t.bytes)
 }
 
 func (t *groupTable) insert(id bson.Value) int {

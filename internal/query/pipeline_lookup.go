@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"oxbow/internal/bson"
+	"oxbow/internal/memory"
 	"oxbow/internal/mongoerr"
 )
 
@@ -123,7 +124,7 @@ func (l *lookupStage) compile(texts map[string]string, let bson.Document) (err e
 func (*lookupStage) name() string { return "$lookup" }
 
 func (l *lookupStage) run(in Documents) Documents {
-	return &joined{in: in, stage: l}
+	return &joined{in: in, stage: l, memory: l.opts.Memory.Account(memory.Queries)}
 }
 
 // joined is a running $lookup.
@@ -131,12 +132,17 @@ type joined struct {
 	in      Documents
 	stage   *lookupStage
 	scratch Scratch
-	array   []byte // the documents found
+	array   []byte         // the documents found
+	memory  memory.Account // of array, and of dst, which holds it once more
 	dst     []byte
 	cached  bool // array holds what every document gets
 }
 
-func (j *joined) Close() error { return j.in.Close() }
+func (j *joined) Close() error {
+	j.memory.Close()
+	j.array, j.dst, j.cached = nil, nil, false
+	return j.in.Close()
+}
 
 func (j *joined) Next(ctx context.Context) (bson.Document, error) {
 	doc, err := j.in.Next(ctx)
@@ -182,11 +188,12 @@ func (j *joined) find(ctx context.Context, doc bson.Document) (err error) {
 		return err
 	}
 	out := rest.Run(found)
-	err = j.collect(ctx, out)
-	if closed := out.Close(); err == nil {
-		err = closed
-	}
-	return err
+	defer func() {
+		if closed := out.Close(); err == nil {
+			err = closed
+		}
+	}()
+	return j.collect(ctx, out)
 }
 
 // collect reads all documents into array. Together they may be as large as one document.
@@ -199,6 +206,11 @@ func (j *joined) collect(ctx context.Context, out Documents) error {
 		}
 		if doc == nil {
 			break
+		}
+		if size := 2 * int64(len(j.array)+len(doc)); size > j.memory.Used() {
+			if err := j.memory.Set(size); err != nil {
+				return err
+			}
 		}
 		j.array = append(appendIndexedHeader(j.array, bson.TypeDocument, i), doc...)
 		if len(j.array) > bson.MaxInternalSize {

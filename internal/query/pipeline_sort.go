@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"oxbow/internal/bson"
+	"oxbow/internal/memory"
 	"oxbow/internal/mongoerr"
 )
 
@@ -13,6 +14,7 @@ type sortStage struct {
 	raw      bson.Document
 	limit    int
 	maxBytes int64
+	memory   *memory.Budget
 }
 
 func parseSortStage(arg bson.Value, opts *PipelineOptions) (stage, error) {
@@ -28,31 +30,31 @@ func parseSortStage(arg bson.Value, opts *PipelineOptions) (stage, error) {
 	case len(s.Keys) == 0:
 		return nil, mongoerr.New(15976, "$sort stage must have at least one sort key")
 	}
-	return &sortStage{sort: s, raw: arg.Data, maxBytes: opts.MaxBytes}, nil
+	return &sortStage{sort: s, raw: arg.Data, maxBytes: opts.MaxBytes, memory: opts.Memory}, nil
 }
 
 func (*sortStage) name() string { return "$sort" }
 
 func (s *sortStage) run(in Documents) Documents {
-	sorter := NewSorter(s.sort, s.limit, s.maxBytes)
+	g := &gathered{in: in, memory: s.memory.Account(memory.Queries)}
+	sorter := NewSorter(s.sort, s.limit, s.maxBytes, &g.memory)
 	var sorted []bson.Document
 	done := false
-	return &gathered{
-		in:  in,
-		add: func(_ *Scratch, doc bson.Document) error { return sorter.Add(doc) },
-		next: func(*Scratch) (bson.Document, error) {
-			if !done {
-				sorted, sorter, done = sorter.Sorted(), nil, true
-			}
-			if len(sorted) == 0 {
-				return nil, nil
-			}
-			doc := sorted[0]
-			sorted[0] = nil
-			sorted = sorted[1:]
-			return doc, nil
-		},
+	g.add = func(_ *Scratch, doc bson.Document) error { return sorter.Add(doc) }
+	g.next = func(*Scratch) (bson.Document, error) {
+		if !done {
+			sorted, sorter, done = sorter.Sorted(), nil, true
+		}
+		if len(sorted) == 0 {
+			return nil, nil
+		}
+		doc := sorted[0]
+		sorted[0] = nil
+		sorted = sorted[1:]
+		g.memory.Try(-int64(len(doc)))
+		return doc, nil
 	}
+	return g
 }
 
 // boundSorts tells each $sort how many documents a $limit behind it, or a $skip and a $limit, can let through.

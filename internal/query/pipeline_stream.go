@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"oxbow/internal/bson"
+	"oxbow/internal/memory"
 )
 
 // mapped makes at most one document of each. apply may build it in dst, which it gives back for the next one; a nil document is left out.
@@ -64,6 +65,7 @@ type gathered struct {
 	in      Documents
 	scratch Scratch
 	read    bool
+	memory  memory.Account
 	// add takes a document of the input; next gives those of the output, nil at the end.
 	add  func(s *Scratch, doc bson.Document) error
 	next func(s *Scratch) (bson.Document, error)
@@ -77,7 +79,11 @@ func (g *gathered) Next(ctx context.Context) (bson.Document, error) {
 		}
 		g.read = true
 	}
-	return g.next(&g.scratch)
+	doc, err := g.next(&g.scratch)
+	if doc == nil && err == nil {
+		g.memory.Close()
+	}
+	return doc, err
 }
 
 func (g *gathered) readAll(ctx context.Context) error {
@@ -92,4 +98,8 @@ func (g *gathered) readAll(ctx context.Context) error {
 	}
 }
 
-func (g *gathered) Close() error { return g.in.Close() }
+func (g *gathered) Close() error {
+	g.memory.Close()
+	g.add, g.next = nil, func(*Scratch) (bson.Document, error) { return nil, nil }
+	return g.in.Close()
+}

@@ -67,7 +67,7 @@ func found(docs []bson.Document, find Head) ([]bson.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	sorter := NewSorter(sort, 0, 1<<30)
+	sorter := NewSorter(sort, 0, 1<<30, nil)
 	for _, doc := range docs {
 		ok, err := filter.Match(doc)
 		if err == nil && ok {

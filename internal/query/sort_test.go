@@ -59,7 +59,7 @@ func checkError(t *testing.T, c tableCase, err error) bool {
 }
 
 func sorted(s *Sort, docs []bson.Document, limit int) ([]bson.Document, error) {
-	sorter := NewSorter(s, limit, 1<<20)
+	sorter := NewSorter(s, limit, 1<<20, nil)
 	for _, doc := range docs {
 		if err := sorter.Add(doc); err != nil {
 			return nil, err
@@ -119,7 +119,7 @@ func TestSorterLimit(t *testing.T) {
 func TestSorterMemory(t *testing.T) {
 	s := &Sort{Keys: []SortKey{{Path: bson.ParsePath("a")}}}
 	doc := document(t, `{"a": "0123456789"}`)
-	unlimited, limited := NewSorter(s, 0, 1000), NewSorter(s, 5, 1000)
+	unlimited, limited := NewSorter(s, 0, 1000, nil), NewSorter(s, 5, 1000, nil)
 	var err error
 	added := 0
 	for ; added < 1000 && err == nil; added++ {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"oxbow/internal/bson"
+	"oxbow/internal/memory"
 	"oxbow/internal/mongoerr"
 )
 
@@ -15,6 +16,7 @@ type Sorter struct {
 	order    *Sort
 	limit    int
 	maxBytes int64
+	memory   *memory.Account
 	bytes    int64
 	added    uint64
 	key      []byte // of the document being added
@@ -33,9 +35,10 @@ func (e *sortEntry) key() []byte { return e.data[:e.keyLen] }
 // entryBytes is what an entry costs besides its data.
 const entryBytes = 48
 
-// NewSorter returns an empty Sorter. MongoDB's own limit is 100 MiB a sort.
-func NewSorter(s *Sort, limit int, maxBytes int64) *Sorter {
-	return &Sorter{order: s, limit: limit, maxBytes: maxBytes}
+// NewSorter returns an empty Sorter. MongoDB's own limit is 100 MiB a sort. The account, nil for none, is charged for what the Sorter holds and, when it
+// has sorted, the caller.
+func NewSorter(s *Sort, limit int, maxBytes int64, account *memory.Account) *Sorter {
+	return &Sorter{order: s, limit: limit, maxBytes: maxBytes, memory: account}
 }
 
 // Add takes a copy of doc.
@@ -83,7 +86,7 @@ func (s *Sorter) reserve(n int64) error {
 		return mongoerr.New(mongoerr.QueryExceededMemoryNoDiskUse,
 			"Sort exceeded memory limit of %d bytes, but did not opt in to external sorting.", s.maxBytes)
 	}
-	return nil
+	return s.memory.Grow(n)
 }
 
 // Sorted returns the documents in order; the Sorter must not be used afterwards.

@@ -14,6 +14,7 @@ import (
 
 	"oxbow/internal/command"
 	"oxbow/internal/cursor"
+	"oxbow/internal/memory"
 )
 
 func reader(b []byte) io.Reader { return bytes.NewReader(b) }
@@ -90,7 +91,7 @@ func TestStopLetsRunningCommandsFinish(t *testing.T) {
 // held is a cursor's content that notes whether it was closed.
 type held struct{ closed bool }
 
-func (h *held) NextBatch(_ context.Context, dst []byte, _, _ int) ([]byte, int, bool, error) {
+func (h *held) NextBatch(_ context.Context, dst []byte, _, _ int, _ *memory.Account) ([]byte, int, bool, error) {
 	return dst, 0, true, nil
 }
 func (h *held) Close() error { h.closed = true; return nil }

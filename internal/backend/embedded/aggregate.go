@@ -47,7 +47,7 @@ func (b *Backend) aggregate(op operation, req *backend.Request) (bson.Document, 
 	if c.in, err = p.open(op, table, exists); err != nil {
 		return nil, err
 	}
-	return b.firstBatch(op, c, a.BatchSize, false)
+	return b.firstBatch(op, c, a.BatchSize, false, req.Memory)
 }
 
 // aggregation is a compiled aggregate command: what the engine does by itself, and the stages behind it.
@@ -66,6 +66,7 @@ func (b *Backend) compileAggregate(a *statement.Aggregate) (*aggregation, error)
 	pipeline, err := query.ParsePipeline(a.Pipeline, query.PipelineOptions{
 		Env:      env,
 		MaxBytes: maxStageBytes,
+		Memory:   b.cursors.memory,
 		Lookup:   b.lookup(a.Database),
 	})
 	if err != nil {

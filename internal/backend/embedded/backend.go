@@ -69,7 +69,7 @@ func Open(o Options) (*Backend, error) {
 		onDisk:  o.Store.FS == nil,
 		log:     o.Store.Log,
 		started: time.Now(),
-		cursors: newCursors(o.CursorTimeout),
+		cursors: newCursors(o.CursorTimeout, o.Store.Memory),
 		usage:   newUsage(func(name engine.Name) bool { _, ok := db.Table(name); return ok }),
 		stop:    make(chan struct{}),
 		swept:   make(chan struct{}),

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"oxbow/internal/bson"
+	"oxbow/internal/memory"
 	"oxbow/internal/mongoerr"
 	"oxbow/internal/query"
 )
@@ -21,27 +22,41 @@ type cursor struct {
 	ended      bool              // in has no more
 	patient    bool              // never idle: noCursorTimeout
 	budget     time.Duration     // what is left of the first command's maxTimeMS; 0: no bound
+	memory     memory.Account    // of what it costs to stay open
 
 	idleSince time.Time // guarded by cursors.mu, like the two below
 	busy      bool
 	killed    bool
 }
 
+// cursorBytes is what a cursor that stays open costs beside the documents it holds: compiled query, snapshot, and iterators with the blocks they stand in.
+const cursorBytes = 64 << 10
+
+func (c *cursor) close() error {
+	c.memory.Close()
+	return c.in.Close()
+}
+
 // cursors holds the open cursors of a backend.
 type cursors struct {
 	timeout time.Duration
+	memory  *memory.Budget
 
 	mu   sync.Mutex
 	byID map[int64]*cursor
 }
 
-func newCursors(timeout time.Duration) *cursors {
-	return &cursors{timeout: timeout, byID: map[int64]*cursor{}}
+func newCursors(timeout time.Duration, budget *memory.Budget) *cursors {
+	return &cursors{timeout: timeout, memory: budget, byID: map[int64]*cursor{}}
 }
 
 // add gives a cursor its id and registers it as idle: ids are random, so that none is guessed or given twice soon. From then on it is no
-// longer the caller's.
-func (s *cursors) add(c *cursor, now time.Time) (id int64) {
+// longer the caller's. The error is ExceededMemoryLimit.
+func (s *cursors) add(c *cursor, now time.Time) (id int64, err error) {
+	c.memory = s.memory.Account(memory.Cursors)
+	if err := c.memory.Grow(cursorBytes); err != nil {
+		return 0, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c.id == 0 || s.byID[c.id] != nil {
@@ -49,7 +64,7 @@ func (s *cursors) add(c *cursor, now time.Time) (id int64) {
 	}
 	c.idleSince = now
 	s.byID[c.id] = c
-	return c.id
+	return c.id, nil
 }
 
 // take checks a cursor out for one getMore.
@@ -103,7 +118,7 @@ func (s *cursors) kill(id int64) bool {
 	}
 	s.mu.Unlock()
 	if idle {
-		c.in.Close()
+		c.close()
 	}
 	return found
 }
@@ -127,7 +142,7 @@ func (s *cursors) closeWhere(chosen func(*cursor) bool) int {
 	}
 	s.mu.Unlock()
 	for _, c := range gone {
-		c.in.Close()
+		c.close()
 	}
 	return len(gone)
 }

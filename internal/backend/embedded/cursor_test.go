@@ -34,7 +34,7 @@ func register(s *cursors, then time.Time, patient bool) (*cursor, *closeable) {
 
 func TestIdleCursorsAreClosed(t *testing.T) {
 	then := time.Unix(1000, 0)
-	s := newCursors(10 * time.Minute)
+	s := newCursors(10*time.Minute, nil)
 	_, old := register(s, then, false)
 	_, fresh := register(s, then.Add(5*time.Minute), false)
 	_, patient := register(s, then, true)
@@ -58,7 +58,7 @@ func TestIdleCursorsAreClosed(t *testing.T) {
 
 func TestCursorInUse(t *testing.T) {
 	now := time.Unix(1000, 0)
-	s := newCursors(time.Minute)
+	s := newCursors(time.Minute, nil)
 	c, in := register(s, now, false)
 	if _, err := s.take(c.id, "d.c"); err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestCursorKilledAtItsFirstBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &cursor{namespace: "d.c", in: found, limit: -1, budget: time.Hour}
-	reply, err := b.firstBatch(deadlines{t.Context(), killAll}, c, 2, false)
+	reply, err := b.firstBatch(deadlines{t.Context(), killAll}, c, 2, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,6 +36,11 @@ func (b *Backend) distinct(op operation, req *backend.Request) (bson.Document, e
 			dst = appendIndexed(dst, v.Type, n)
 			dst = append(dst, v.Data...)
 			n++
+			if size := int64(cap(dst)); size > req.Memory.Used() {
+				if err := req.Memory.Set(size); err != nil {
+					return err
+				}
+			}
 			if len(dst) > maxBatchBytes {
 				return mongoerr.New(mongoerr.DistinctTooBig, "distinct too big, 16mb cap")
 			}

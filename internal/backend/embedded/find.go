@@ -8,6 +8,7 @@ import (
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
 	"oxbow/internal/engine"
+	"oxbow/internal/memory"
 	"oxbow/internal/mongoerr"
 	"oxbow/internal/query"
 	"oxbow/internal/statement"
@@ -30,7 +31,7 @@ func (b *Backend) find(op operation, req *backend.Request) (bson.Document, error
 	if exists {
 		defer b.usage.note(name, usageQuery, time.Now())
 		if id, ok := soleID(f); ok {
-			return findByID(table, f, id)
+			return findByID(table, f, id, req.Memory)
 		}
 	}
 	if !f.SingleBatch {
@@ -56,7 +57,7 @@ func (b *Backend) find(op operation, req *backend.Request) (bson.Document, error
 	} else if c.in, err = table.Find(op, q); err != nil {
 		return nil, err
 	}
-	return b.firstBatch(op, c, f.BatchSize, f.SingleBatch)
+	return b.firstBatch(op, c, f.BatchSize, f.SingleBatch, req.Memory)
 }
 
 // outliveRequest copies what a cursor goes on using after the request's bytes are gone.
@@ -170,7 +171,7 @@ func soleID(f *statement.Find) (bson.Value, bool) {
 }
 
 // findByID answers a find by _id: the document goes from the store into the reply.
-func findByID(table *engine.Table, f *statement.Find, id bson.Value) (bson.Document, error) {
+func findByID(table *engine.Table, f *statement.Find, id bson.Value, account *memory.Account) (bson.Document, error) {
 	projection, err := projectionByID(f)
 	if err != nil {
 		return nil, err
@@ -182,10 +183,10 @@ func findByID(table *engine.Table, f *statement.Find, id bson.Value) (bson.Docum
 	dst = appendIndexed(dst, bson.TypeDocument, 0)
 	var found bool
 	if projection == nil {
-		dst, found, err = table.Get(dst, id)
+		dst, found, err = table.GetWithin(account, dst, id)
 	} else {
 		var doc []byte
-		if doc, found, err = table.Get(nil, id); found && err == nil {
+		if doc, found, err = table.GetWithin(account, nil, id); found && err == nil {
 			dst, err = projection.Apply(dst, doc)
 		}
 	}

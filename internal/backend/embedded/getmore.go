@@ -31,7 +31,7 @@ func (b *Backend) getMore(op operation, req *backend.Request) (bson.Document, er
 	}
 	op, cancel := op.limited(c.budget)
 	defer cancel()
-	reply, err := b.nextBatch(op, c, g.BatchSize)
+	reply, err := b.nextBatch(op, c, g.BatchSize, req.Memory)
 	if err != nil {
 		return nil, op.explain(err)
 	}

@@ -114,5 +114,5 @@ func (b *Backend) listIndexes(op operation, req *backend.Request) (bson.Document
 		specs = append(specs, x.Spec)
 	}
 	c := &cursor{namespace: namespace(name), in: &listed{rest: specs}, limit: int64(len(specs))}
-	return b.firstBatch(op, c, l.BatchSize, false)
+	return b.firstBatch(op, c, l.BatchSize, false, req.Memory)
 }

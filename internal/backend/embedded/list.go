@@ -42,7 +42,7 @@ func (b *Backend) listCollections(op operation, req *backend.Request) (bson.Docu
 		in:        &listed{rest: found},
 		limit:     int64(len(found)),
 	}
-	return b.firstBatch(op, c, l.BatchSize, false)
+	return b.firstBatch(op, c, l.BatchSize, false, req.Memory)
 }
 
 func listFilter(filter bson.Document) (*query.Filter, error) {

@@ -68,7 +68,15 @@ func (b *Backend) Run(ctx context.Context, req *backend.Request) (bson.Document,
 		return nil, fmt.Errorf("%w: get a connection: %w", backend.ErrUnavailable, err)
 	}
 	defer conn.Close()
+	if answersLarge[name] {
+		if err := req.Memory.Grow(expectedReply); err != nil {
+			return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+		}
+	}
 	reply, err := roundTrip(ctx, conn, req)
+	if more := int64(len(reply)) - req.Memory.Used(); more > 0 {
+		req.Memory.Force(more)
+	}
 	if err != nil {
 		if errors.Is(err, errMalformed) {
 			discard(conn)
@@ -82,6 +90,12 @@ func (b *Backend) Run(ctx context.Context, req *backend.Request) (bson.Document,
 	b.cursors.note(name, arg, reply, conn.Address(), time.Now())
 	return reply, nil
 }
+
+// answersLarge are the commands whose replies can be large. How large is not known before one is there: so expectedReply bytes have to be free, and the
+// reply itself is kept, since what it tells has happened.
+var answersLarge = map[string]bool{"find": true, "getMore": true, "aggregate": true, "distinct": true}
+
+const expectedReply = 256 << 10
 
 // discard closes a connection whose bytes can't be trusted any more: the pool would hand it to the next command, which would read
 // what is left of the reply to this one.
