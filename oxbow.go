@@ -53,6 +53,7 @@ type Gateway struct {
 	catalog  *catalog.Catalog
 	server   *server.Server
 	table    *command.Table
+	tls      *server.TLS // nil: connections are not encrypted
 	runner   *maintain.Runner
 	stop     context.CancelFunc
 	done     chan struct{} // closed when upkeep has ended
@@ -74,7 +75,12 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 		return nil, fmt.Errorf("divide memory: %w", err)
 	}
 	g.budget = memory.New(g.memory.Clients)
-	listener, err := server.Listen(cfg.Listen)
+	if t := cfg.TLS; t != nil {
+		if g.tls, err = server.LoadTLS(t.Certificate, t.Key, t.Clients); err != nil {
+			return nil, err
+		}
+	}
+	listener, err := server.Listen(cfg.Listen, cfg.Authorize)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +90,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, errors.Join(err, listener.Close(), closeBackends(g.backends))
 	}
-	g.serve(listener, recent)
+	g.serve(listener, recent, cfg.Authorize)
 	return g, nil
 }
 
@@ -108,7 +114,7 @@ func (o *Options) load() (*config.Config, error) {
 }
 
 // serve starts to answer clients and to look after partitions.
-func (g *Gateway) serve(listener net.Listener, recent *command.RecentLog) {
+func (g *Gateway) serve(listener net.Listener, recent *command.RecentLog, authorize bool) {
 	counters := &command.Counters{}
 	cursors := cursor.NewRegistry(cursor.IdleTimeout, g.budget)
 	g.table = command.New(command.Deps{
@@ -116,6 +122,7 @@ func (g *Gateway) serve(listener net.Listener, recent *command.RecentLog) {
 		Sessions: cursor.NewSessions(cursor.SessionTimeout),
 		Server:   about(listener.Addr()),
 		Memory:   g.budget,
+		Users:    g.catalog, Authorize: authorize,
 		Sections: []command.StatusSection{{Name: "oxbow", Append: g.appendStatus}},
 	})
 	g.runner = maintain.New(maintain.Options{
@@ -125,7 +132,7 @@ func (g *Gateway) serve(listener net.Listener, recent *command.RecentLog) {
 		Catalog: g.catalog, Cursors: cursors, Now: time.Now, Upkeep: upkeep{g.runner},
 		Exec: &exec.Executor{Backends: g.backends, Gone: g.gone, Memory: g.budget},
 	})
-	g.server = server.New(listener, g.table, counters, g.log, server.Options{Memory: g.budget})
+	g.server = server.New(listener, g.table, counters, g.log, server.Options{Memory: g.budget, TLS: g.tls})
 	running, stop := context.WithCancel(context.Background())
 	g.stop = stop
 	go func() {
@@ -157,9 +164,16 @@ func (g *Gateway) Reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	certificates := func() {}
+	if g.tls != nil {
+		if certificates, err = g.tls.Read(); err != nil {
+			return fmt.Errorf("reload: %w", err)
+		}
+	}
 	if err := g.catalog.Reload(ctx, cfg); err != nil {
 		return fmt.Errorf("reload: %w", err)
 	}
+	certificates()
 	g.log.Info("configuration reloaded", "file", g.options.File)
 	return nil
 }

@@ -25,6 +25,6 @@ func rootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(serveCommand(), checkCommand(), partitionsCommand(), loadCommand(), benchCommand(), demoCommand())
+	root.AddCommand(serveCommand(), checkCommand(), partitionsCommand(), loadCommand(), passwordCommand(), benchCommand(), demoCommand())
 	return root
 }

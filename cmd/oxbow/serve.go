@@ -38,7 +38,7 @@ func serveCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVarP(&o.file, "config", "c", "", "configuration file (YAML)")
-	c.Flags().StringVar(&o.listen, "listen", "", "address in place of the configuration's: host:port on loopback, or the path of a Unix socket")
+	c.Flags().StringVar(&o.listen, "listen", "", "address in place of the configuration's: host:port, or the path of a Unix socket")
 	c.Flags().DurationVar(&o.grace, "grace", 10*time.Second, "how long running commands may take when stopping")
 	return c
 }

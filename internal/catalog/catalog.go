@@ -28,6 +28,7 @@ type Catalog struct {
 	stray    []backend.Namespace
 
 	snapshot atomic.Pointer[Snapshot]
+	users    users
 
 	// databases is held while partitions that have databases of their own are made, and while such a database is dropped.
 	databases semaphore
@@ -100,7 +101,7 @@ func acquireAll(ctx context.Context, list ...semaphore) (release func(), err err
 // Open loads the catalog, finishes or undoes what a crash cut short, and publishes the first snapshot. What a backend that does
 // not answer keeps from being finished is logged, and left to Sweep; so are indexes, which can take long to build. The configuration must not contradict the partitions that exist: see Reload.
 func Open(ctx context.Context, opts Options) (*Catalog, error) {
-	c := &Catalog{log: opts.Log, now: opts.Now, backends: map[string]deployment{}, databases: newSemaphore()}
+	c := &Catalog{log: opts.Log, now: opts.Now, backends: map[string]deployment{}, databases: newSemaphore(), users: users{changes: newSemaphore()}}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -119,6 +120,9 @@ func Open(ctx context.Context, opts Options) (*Catalog, error) {
 	c.mu.gates, c.mu.unlisted = map[string]*gate{}, map[string]*record{}
 	records, partitions, err := c.store.load(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.loadUsers(ctx, opts.Config.Users); err != nil {
 		return nil, err
 	}
 	for _, r := range records {

@@ -20,6 +20,10 @@ func (c *Catalog) Reload(ctx context.Context, cfg *config.Config) error {
 		return err
 	}
 	defer release()
+	if err := c.users.changes.acquire(ctx); err != nil {
+		return err
+	}
+	defer c.users.changes.release()
 	old := c.Snapshot()
 	made := func(ns string) bool { return len(old.collections[ns].All) > 0 }
 	if err := config.Diff(old.config, cfg, made); err != nil {
@@ -37,6 +41,7 @@ func (c *Catalog) Reload(ctx context.Context, cfg *config.Config) error {
 		}
 	}
 	c.snapshot.Store(next)
+	c.publishUsers(cfg.Users)
 	return nil
 }
 

@@ -99,18 +99,27 @@ func (s store) put(ctx context.Context, collection string, docs []bson.Document)
 
 // deletePartitions forgets partitions.
 func (s store) deletePartitions(ctx context.Context, partitions []route.Partition) error {
-	if len(partitions) == 0 {
+	ids := make([]string, len(partitions))
+	for i, p := range partitions {
+		ids[i] = partitionID(p)
+	}
+	return s.delete(ctx, partitionsStored, ids)
+}
+
+// delete removes documents by their _id, in one command.
+func (s store) delete(ctx context.Context, collection string, ids []string) error {
+	if len(ids) == 0 {
 		return nil
 	}
-	statements := make([]bson.Document, len(partitions))
-	for i, p := range partitions {
+	statements := make([]bson.Document, len(ids))
+	for i, id := range ids {
 		at, dst := bsoncore.AppendDocumentStart(nil)
-		dst = appendFilterByID(dst, bson.Value{Type: bson.TypeString, Data: bsoncore.AppendString(nil, partitionID(p))})
+		dst = appendFilterByID(dst, bson.Value{Type: bson.TypeString, Data: bsoncore.AppendString(nil, id)})
 		dst = bsoncore.AppendInt32Element(dst, "limit", 1)
 		statements[i], _ = bsoncore.AppendDocumentEnd(dst, at)
 	}
 	_, err := s.on.command(ctx, s.database, func(dst []byte) []byte {
-		dst = bsoncore.AppendStringElement(dst, "delete", partitionsStored)
+		dst = bsoncore.AppendStringElement(dst, "delete", collection)
 		return durable(appendDocuments(dst, "deletes", statements))
 	})
 	if err != nil {

@@ -170,12 +170,23 @@ func (p *argumentParser) session(v bson.Value) error {
 	if err != nil {
 		return err
 	}
-	if id.User == "" {
-		id.User = p.req.Conn.User
+	if id, err = ownSession(id, p.req.Conn); err != nil {
+		return err
 	}
 	p.req.session = id
 	p.req.Session = &p.req.session
 	return nil
+}
+
+// ownSession gives a session its user, and refuses one that names another: only a router's own user may.
+func ownSession(id cursor.SessionID, c *Conn) (cursor.SessionID, error) {
+	if id.User != "" && id.User != c.User && c.login.in {
+		return id, mongoerr.New(mongoerr.Unauthorized, "Unauthorized to set user digest in LogicalSessionId")
+	}
+	if id.User == "" {
+		id.User = c.User
+	}
+	return id, nil
 }
 
 // parseSession reads {id: UUID, uid: BinData}; the latter names the session of another user. field is for the error.

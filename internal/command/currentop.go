@@ -15,11 +15,20 @@ import (
 // opsWanted selects what $currentOp lists beside the running commands.
 type opsWanted struct {
 	idleConnections, idleCursors, idleSessions bool
+
+	own  bool // only those of whoever asks
+	from *Conn
 }
+
+// may reports whether a connection's commands are wanted.
+func (w opsWanted) may(c *Conn) bool { return !w.own || sameUser(c, w.from) }
+
+// owns reports whether what belongs to a session's or cursor's user is wanted.
+func (w opsWanted) owns(user string) bool { return !w.own || user == w.from.User }
 
 // currentOp lists the running commands. Fields that are no options are a filter on the list.
 func (t *Table) currentOp(_ context.Context, req *Request, reply *Reply) error {
-	var wanted opsWanted
+	wanted := opsWanted{from: req.Conn}
 	at, filterDoc := bsoncore.AppendDocumentStart(nil)
 	filtered := false
 	it := bson.Elements(req.Body)
@@ -28,7 +37,9 @@ func (t *Table) currentOp(_ context.Context, req *Request, reply *Reply) error {
 		switch key := string(it.Key()); {
 		case key == "$all":
 			wanted.idleConnections = isTrue(it.Value())
-		case key == "$ownOps" || key == "$truncateOps" || generic[key]:
+		case key == "$ownOps":
+			wanted.own = isTrue(it.Value()) && t.deps.Authorize
+		case key == "$truncateOps" || generic[key]:
 		default:
 			filterDoc = append(filterDoc, it.Raw()...)
 			filtered = true
@@ -54,17 +65,17 @@ func (t *Table) env() query.Env { return query.Env{NowMillis: t.deps.Now().UnixM
 // operationDocuments is the list that currentOp and $currentOp give.
 func (t *Table) operationDocuments(wanted opsWanted) []bson.Document {
 	now, host := t.deps.Now(), t.deps.Server.Host
-	docs := t.operations.documents(now, host, wanted.idleConnections)
+	docs := t.operations.documents(now, host, wanted.idleConnections, wanted.may)
 	if wanted.idleCursors {
 		infos, _ := t.deps.Cursors.List()
 		for _, i := range infos {
-			if !i.InUse {
+			if !i.InUse && wanted.owns(i.User) {
 				docs = append(docs, idleCursor(i, host))
 			}
 		}
 	}
 	if wanted.idleSessions {
-		for _, s := range t.deps.Sessions.List(nil) {
+		for _, s := range t.deps.Sessions.List(func(id cursor.SessionID) bool { return wanted.owns(id.User) }) {
 			docs = append(docs, idleSession(s, host))
 		}
 	}
@@ -154,7 +165,7 @@ func (t *Table) aggregateGateway(ctx context.Context, req *Request, reply *Reply
 	if !ok {
 		return mongoerr.New(mongoerr.FailedToParse, "The %s stage must be an object, but found: %s", stage, bson.TypeName(argument.Type))
 	}
-	docs, err := t.gatewayDocuments(stage, options, req.Database)
+	docs, err := t.gatewayDocuments(stage, options, req)
 	if err != nil {
 		return err
 	}
@@ -166,14 +177,14 @@ func (t *Table) aggregateGateway(ctx context.Context, req *Request, reply *Reply
 	return writeCursor(reply, req.Database+".$cmd.aggregate", docs)
 }
 
-func (t *Table) gatewayDocuments(stage string, options bson.Document, database string) ([]bson.Document, error) {
+func (t *Table) gatewayDocuments(stage string, options bson.Document, req *Request) ([]bson.Document, error) {
+	wanted := opsWanted{from: req.Conn, own: t.deps.Authorize && !truthy(options, "allUsers")}
 	if stage == "$listLocalSessions" {
-		return t.sessionDocuments(options)
+		return t.sessionDocuments(options, wanted)
 	}
-	if database != "admin" {
+	if req.Database != "admin" {
 		return nil, mongoerr.New(mongoerr.InvalidNamespace, "$currentOp must be run against the 'admin' database with {aggregate: 1}")
 	}
-	var wanted opsWanted
 	it := bson.Elements(options)
 	for it.Next() {
 		key, on := string(it.Key()), isTrue(it.Value())
@@ -192,7 +203,7 @@ func (t *Table) gatewayDocuments(stage string, options bson.Document, database s
 	return t.operationDocuments(wanted), nil
 }
 
-func (t *Table) sessionDocuments(options bson.Document) ([]bson.Document, error) {
+func (t *Table) sessionDocuments(options bson.Document, wanted opsWanted) ([]bson.Document, error) {
 	it := bson.Elements(options)
 	for it.Next() {
 		if key := string(it.Key()); key != "allUsers" {
@@ -200,7 +211,7 @@ func (t *Table) sessionDocuments(options bson.Document) ([]bson.Document, error)
 		}
 	}
 	var docs []bson.Document
-	for _, s := range t.deps.Sessions.List(nil) {
+	for _, s := range t.deps.Sessions.List(func(id cursor.SessionID) bool { return wanted.owns(id.User) }) {
 		at, dst := bsoncore.AppendDocumentStart(nil)
 		dst = appendSessionID(dst, "_id", s.ID)
 		dst = bsoncore.AppendDateTimeElement(dst, "lastUse", s.LastUse.UnixMilli())

@@ -27,10 +27,12 @@ type Data struct {
 	Upkeep  Upkeep
 
 	timestamps statement.Timestamps
+	table      *Table // knows who may do what
 }
 
 // RegisterData puts the data commands into the table.
 func (t *Table) RegisterData(d *Data) {
+	d.table = t
 	read := func(name string, h Handler, help string, aliases ...string) {
 		t.Register(name, Entry{Handler: h, Stable: true, Reads: true, Help: help, Aliases: aliases})
 	}

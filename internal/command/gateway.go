@@ -5,8 +5,6 @@ import (
 	"strconv"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
-
-	"oxbow/internal/mongoerr"
 )
 
 // none is the Fields of a command that takes nothing but its name.
@@ -22,8 +20,6 @@ func (t *Table) registerGateway() {
 	t.Register("buildInfo", Entry{Handler: t.buildInfo, Aliases: []string{"buildinfo"}, NoSession: true, Help: "version and build"})
 	t.Register("isdbgrid", Entry{Handler: t.isDBGrid, Aliases: []string{"isdbGrid"}, NoSession: true, Fields: none, Help: "says that this is a router"})
 	t.Register("whatsmyuri", Entry{Handler: t.whatsMyURI, NoSession: true, Fields: none, Help: "the client's address"})
-	t.Register("connectionStatus", Entry{Handler: t.connectionStatus, NoSession: true, Fields: []string{"showPrivileges"}, Help: "who is logged in"})
-	t.Register("logout", Entry{Handler: t.logout, NoSession: true, Fields: none, Help: "forgets who is logged in"})
 	t.Register("features", Entry{Handler: t.features, NoSession: true, Fields: none, Help: "what an old shell asks for when it connects"})
 	t.Register("listCommands", Entry{Handler: t.listCommands, NoSession: true, Fields: none, Help: "the commands of this server"})
 	t.Register("getDefaultRWConcern", Entry{Handler: t.getDefaultRWConcern, AdminOnly: true, Fields: []string{"inMemory"}, Help: "read and write concern where a command names none"})
@@ -45,9 +41,7 @@ func (t *Table) registerGateway() {
 		t.Register(name, Entry{Handler: refuseTransaction, AdminOnly: true, Stable: true, Help: "not supported yet"})
 	}
 
-	for _, name := range []string{"saslStart", "saslContinue", "authenticate"} {
-		t.Register(name, Entry{Handler: refuseLogin, Stable: true, NoSession: true, Help: "fails: there are no users yet"})
-	}
+	t.registerUsers()
 
 	t.Register("currentOp", Entry{Handler: t.currentOp, AdminOnly: true, NoSession: true, Help: "the running commands"})
 	t.Register("killOp", Entry{Handler: t.killOp, AdminOnly: true, NoSession: true, Fields: []string{"op"}, Help: "interrupts a running command"})
@@ -76,28 +70,7 @@ func (t *Table) features(_ context.Context, _ *Request, reply *Reply) error {
 	return nil
 }
 
-func (t *Table) logout(context.Context, *Request, *Reply) error { return nil }
-
 func refuseTransaction(context.Context, *Request, *Reply) error { return errTransactions() }
-
-// refuseLogin keeps credentials from being passed on to a backend as an unknown command would be.
-func refuseLogin(context.Context, *Request, *Reply) error {
-	return mongoerr.New(mongoerr.AuthenticationFailed, "Authentication failed.")
-}
-
-// connectionStatus tells that nobody is logged in, as a server without users does.
-func (t *Table) connectionStatus(_ context.Context, req *Request, reply *Reply) error {
-	privileges := truthy(req.Body, "showPrivileges")
-	dst := reply.Elements
-	at, dst := bsoncore.AppendDocumentElementStart(dst, "authInfo")
-	dst = appendArray(dst, "authenticatedUsers", nil)
-	dst = appendArray(dst, "authenticatedUserRoles", nil)
-	if privileges {
-		dst = appendArray(dst, "authenticatedUserPrivileges", nil)
-	}
-	reply.Elements, _ = bsoncore.AppendDocumentEnd(dst, at)
-	return nil
-}
 
 // getDefaultRWConcern gives the implicit defaults of the embedded engine.
 func (t *Table) getDefaultRWConcern(_ context.Context, _ *Request, reply *Reply) error {

@@ -307,6 +307,7 @@ func TestSweepKeepsTheSessionOfARunningCommand(t *testing.T) {
 	})
 }
 
+// Credentials that are sent to a gateway without users go nowhere.
 func TestLoginFails(t *testing.T) {
 	table := newTable(func(d *Deps) {
 		d.Fallback = func(context.Context, *Request, *Reply) error {
@@ -314,9 +315,20 @@ func TestLoginFails(t *testing.T) {
 			return nil
 		}
 	})
-	for _, name := range []string{"saslStart", "saslContinue", "authenticate"} {
-		if got := run(t, table, driver.D{{Key: name, Value: 1}, {Key: "payload", Value: "secret"}}); code(got) != mongoerr.AuthenticationFailed {
-			t.Errorf("%s: %v", name, got)
+	binary := driver.Binary{Data: []byte("n,,n=ada,r=abcdefgh")}
+	for _, c := range []struct {
+		command driver.D
+		want    mongoerr.Code
+	}{
+		{driver.D{{Key: "saslStart", Value: 1}, {Key: "mechanism", Value: "PLAIN"}, {Key: "payload", Value: binary}}, mongoerr.MechanismUnavailable},
+		{driver.D{{Key: "saslStart", Value: 1}, {Key: "payload", Value: binary}}, mongoerr.IDLMissingField},
+		{driver.D{{Key: "saslStart", Value: 1}, {Key: "mechanism", Value: "SCRAM-SHA-256"}}, mongoerr.IDLMissingField},
+		{driver.D{{Key: "saslStart", Value: 1}, {Key: "mechanism", Value: "SCRAM-SHA-256"}, {Key: "payload", Value: driver.Binary{}}}, mongoerr.AuthenticationFailed},
+		{driver.D{{Key: "saslContinue", Value: 1}, {Key: "conversationId", Value: 1}, {Key: "payload", Value: binary}}, mongoerr.ProtocolError},
+		{driver.D{{Key: "authenticate", Value: 1}, {Key: "mechanism", Value: "MONGODB-X509"}}, mongoerr.MechanismUnavailable},
+	} {
+		if got := run(t, table, c.command); code(got) != c.want {
+			t.Errorf("%v: %v", c.command, got)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (t *Table) isMaster(ctx context.Context, req *Request, reply *Reply) error 
 }
 
 // answerHello answers as a router does. A client that names the topology version it knows waits until that changes or maxAwaitTimeMS
-// is over. speculativeAuthenticate goes unanswered, as by a server without users: the client then authenticates by itself.
+// is over.
 func (t *Table) answerHello(ctx context.Context, req *Request, reply *Reply, primary string) error {
 	h, err := parseHello(req)
 	if err != nil {
@@ -69,7 +69,7 @@ func (t *Table) answerHello(ctx context.Context, req *Request, reply *Reply, pri
 	if len(req.Conn.Compressors) > 0 {
 		dst = appendArray(dst, "compression", req.Conn.Compressors)
 	}
-	reply.Elements = dst
+	reply.Elements = t.appendLogin(req.Conn, h, dst)
 	return nil
 }
 
@@ -80,6 +80,9 @@ type helloArguments struct {
 	processID driver.ObjectID
 	counter   int64
 	await     time.Duration
+
+	mechanismsOf string        // "database.user", whose mechanisms the client asks for
+	speculative  bson.Document // a saslStart, or nil
 }
 
 // parseHello reads the arguments. Unknown ones are passed over, as MongoDB's hello does: newer drivers add some. The connection keeps
@@ -101,6 +104,10 @@ func parseHello(req *Request) (helloArguments, error) {
 		case "maxAwaitTimeMS":
 			hasAwait = true
 			err = h.awaitTime(v)
+		case "saslSupportedMechs":
+			h.mechanismsOf, _ = v.StringValueOK()
+		case "speculativeAuthenticate":
+			h.speculative, _ = v.DocumentOK()
 		case "compression":
 			err = agreeCompression(req.Conn, v)
 		case "client":

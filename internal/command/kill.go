@@ -6,6 +6,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
+	"oxbow/internal/auth"
 	"oxbow/internal/bson"
 	"oxbow/internal/mongoerr"
 )
@@ -26,7 +27,13 @@ func (t *Table) killOp(_ context.Context, req *Request, reply *Reply) error {
 	if id < math.MinInt32 || id > math.MaxInt32 {
 		return mongoerr.New(26823, "invalid op : %d. Op ID cannot be represented with 32 bits", id)
 	}
-	t.operations.Kill(int32(id))
+	may := func(c *Conn) bool { return sameUser(c, req.Conn) }
+	if t.may(req.Conn, "", auth.KillOperation) {
+		may = func(*Conn) bool { return true }
+	}
+	if !t.operations.Kill(int32(id), may) && t.operations.Runs(int32(id)) {
+		return mongoerr.New(mongoerr.Unauthorized, "not authorized on %s to execute command %s", req.Database, req.Name)
+	}
 	reply.Elements = bsoncore.AppendStringElement(reply.Elements, "info", "attempting to kill op")
 	return nil
 }

@@ -6,8 +6,10 @@ import (
 	"maps"
 	"slices"
 
+	"oxbow/internal/auth"
 	"oxbow/internal/bson"
 	"oxbow/internal/catalog"
+	"oxbow/internal/mongoerr"
 	"oxbow/internal/query"
 	"oxbow/internal/statement"
 
@@ -25,10 +27,15 @@ func (d *Data) listDatabases(ctx context.Context, req *Request, reply *Reply) er
 	if err != nil {
 		return err
 	}
+	shows, err := d.shownDatabases(req, l)
+	if err != nil {
+		return err
+	}
 	sizes, err := d.databaseSizes(ctx, l.Partitions)
 	if err != nil {
 		return err
 	}
+	maps.DeleteFunc(sizes, func(name string, _ int64) bool { return !shows(name) })
 	list := bsoncore.NewArrayBuilder()
 	var total int64
 	for _, name := range slices.Sorted(maps.Keys(sizes)) {
@@ -52,6 +59,23 @@ func (d *Data) listDatabases(ctx context.Context, req *Request, reply *Reply) er
 		reply.Elements = bsoncore.AppendInt64Element(reply.Elements, "totalSizeMb", total>>20)
 	}
 	return nil
+}
+
+// shownDatabases says which databases the client may see: all with the action listDatabases, else those that its user may do something with
+// (https://www.mongodb.com/docs/v7.0/reference/command/listDatabases/).
+func (d *Data) shownDatabases(req *Request, l *statement.ListDatabases) (func(string) bool, error) {
+	all := d.table.may(req.Conn, "", auth.ListDatabases)
+	if l.Authorized != nil {
+		if !*l.Authorized && !all {
+			return nil, mongoerr.New(mongoerr.Unauthorized, "Insufficient permissions to list all databases")
+		}
+		all = !*l.Authorized
+	}
+	user := d.table.userOf(req.Conn)
+	if all || user == nil {
+		return func(string) bool { return true }, nil
+	}
+	return func(name string) bool { return user.Privileges().OnDatabase(name) != 0 }, nil
 }
 
 func databaseDocument(name string, size int64) bson.Document {

@@ -38,6 +38,7 @@ type Operation struct {
 	session    cursor.SessionID
 	hasSession bool
 	passing    bool // the command is no use of its session
+	secret     bool // its body is not shown
 }
 
 func newOperations() *Operations {
@@ -60,6 +61,7 @@ func (o *Operations) begin(req *Request, entry *Entry, now time.Time, cancel con
 		id: o.mu.lastID, name: req.Name, namespace: namespaceOf(req, entry), command: req.Body, conn: req.Conn,
 		started: now, cancel: cancel, writes: entry.Writes, unlisted: entry.Unlisted,
 		session: req.session, hasSession: req.Session != nil, passing: entry.NoSession,
+		secret: entry.Secret,
 	}
 	o.mu.running[op.id] = op
 	return op
@@ -87,9 +89,16 @@ func (o *Operations) end(op *Operation) {
 	*op = Operation{}
 }
 
-// Kill interrupts a running command and reports whether it was there.
-func (o *Operations) Kill(id int32) bool {
-	return o.killWhere(func(op *Operation) bool { return op.id == id }) > 0
+// Kill interrupts a running command, if it's one that may be, and reports whether it was.
+func (o *Operations) Kill(id int32, may func(*Conn) bool) bool {
+	return o.killWhere(func(op *Operation) bool { return op.id == id && may(op.conn) }) > 0
+}
+
+// Runs reports whether there is a running command of that id.
+func (o *Operations) Runs(id int32) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.mu.running[id] != nil
 }
 
 func (o *Operations) killWhere(match func(*Operation) bool) int {
@@ -168,13 +177,13 @@ func (o *Operations) Disconnect(c *Conn) {
 	delete(o.mu.conns, c)
 }
 
-// documents is the list of the running commands as currentOp gives it, and of the idle connections where wanted.
-func (o *Operations) documents(now time.Time, host string, idle bool) []bson.Document {
+// documents is the list of the running commands as currentOp gives it, and of the idle connections where wanted, of the connections that may be seen.
+func (o *Operations) documents(now time.Time, host string, idle bool, may func(*Conn) bool) []bson.Document {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var docs []bson.Document
 	for _, op := range o.mu.running {
-		if !op.unlisted {
+		if !op.unlisted && may(op.conn) {
 			docs = append(docs, op.document(now, host))
 		}
 	}
@@ -182,7 +191,7 @@ func (o *Operations) documents(now time.Time, host string, idle bool) []bson.Doc
 		return docs
 	}
 	for c := range o.mu.conns {
-		if c.operation.id == 0 || c.operation.unlisted {
+		if (c.operation.id == 0 || c.operation.unlisted) && may(c) {
 			docs = append(docs, c.idleDocument(host))
 		}
 	}
@@ -204,6 +213,9 @@ func (c *Conn) append(dst []byte) []byte {
 	dst = bsoncore.AppendStringElement(dst, "desc", "conn"+itoa(c.ID))
 	dst = bsoncore.AppendInt64Element(dst, "connectionId", c.ID)
 	dst = bsoncore.AppendStringElement(dst, "client", c.Remote)
+	if who := c.who.Load(); who != nil {
+		dst = appendDocuments(dst, "effectiveUsers", []bson.Document{nameDocument("user", who.Name, who.Database)})
+	}
 	return appendMetadata(dst, c.metadata.Load())
 }
 
@@ -220,7 +232,11 @@ func (op *Operation) document(now time.Time, host string) bson.Document {
 	dst = bsoncore.AppendInt64Element(dst, "microsecs_running", running.Microseconds())
 	dst = bsoncore.AppendStringElement(dst, "op", op.kind())
 	dst = bsoncore.AppendStringElement(dst, "ns", op.namespace)
-	dst = appendCommand(dst, "command", op.command)
+	if op.secret {
+		dst = appendName(dst, "command", op.command)
+	} else {
+		dst = appendCommand(dst, "command", op.command)
+	}
 	if lsid, ok := bson.Get(op.command, "lsid"); ok {
 		dst = bsoncore.AppendValueElement(dst, "lsid", lsid)
 	}
@@ -258,6 +274,16 @@ func appendMetadata(dst []byte, metadata *bson.Document) []byte {
 		}
 	}
 	return bsoncore.AppendDocumentElement(dst, "clientMetadata", *metadata)
+}
+
+// appendName appends a command's first element only.
+func appendName(dst []byte, key string, command bson.Document) []byte {
+	at, dst := bsoncore.AppendDocumentElementStart(dst, key)
+	if name, v, ok := bson.First(command); ok {
+		dst = bsoncore.AppendValueElement(dst, name, v)
+	}
+	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+	return dst
 }
 
 // appendCommand appends a command as it is shown: whole where it is small, else its name and how much was left out.

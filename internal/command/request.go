@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"oxbow/internal/auth"
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
 	"oxbow/internal/cursor"
@@ -56,8 +57,10 @@ type Conn struct {
 	Local       string
 	Opened      time.Time
 	Compressors []string // agreed in hello
-	User        string   // "" while there are no users
+	User        string   // whose sessions and cursors its commands use: the SHA-256 of "name@database", "" before a login
 
 	metadata  atomic.Pointer[bson.Document] // the client document of its first hello
-	operation Operation                     // the record of the running command
+	who       atomic.Pointer[auth.UserName] // who has logged in, for those who look at all connections
+	login     login
+	operation Operation // the record of the running command
 }

@@ -53,6 +53,9 @@ func (t *Table) dispatch(ctx context.Context, req *Request, reply *Reply) (*Entr
 	if t.topology.draining() {
 		return entry, mongoerr.New(mongoerr.ShutdownInProgress, "The server is in quiesce mode and will shut down")
 	}
+	if err := t.authorize(req); err != nil {
+		return entry, err
+	}
 	handler := t.handler(entry, req)
 	if handler == nil {
 		return nil, mongoerr.New(mongoerr.CommandNotFound, "no such command: '%s'", name)
@@ -218,6 +221,25 @@ func ErrorReply(dst []byte, err error) []byte {
 	dst = appendError(dst, mongoerr.From(err))
 	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
 	return dst
+}
+
+// eachStatement calls do with every statement that a write brings, in its body's array or in its sequence.
+func (r *Request) eachStatement(field string, do func(bson.Document)) {
+	docs, ok := r.Sequence(field)
+	if !ok {
+		v, _ := bson.Get(r.Body, field)
+		a, _ := v.ArrayOK()
+		it := bson.Elements(a)
+		for a != nil && it.Next() {
+			if doc, ok := it.Value().DocumentOK(); ok {
+				do(doc)
+			}
+		}
+		return
+	}
+	for _, doc := range docs {
+		do(doc)
+	}
 }
 
 // statements returns the number of statements that a write brings, in its body's array or in its sequence.

@@ -6,6 +6,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
+	"oxbow/internal/auth"
 	"oxbow/internal/bson"
 	"oxbow/internal/cursor"
 	"oxbow/internal/mongoerr"
@@ -51,14 +52,14 @@ func (t *Table) endSessions(_ context.Context, req *Request, _ *Reply) error {
 	return nil
 }
 
-// killSessions kills the named sessions, or all where none is named.
+// killSessions kills the named sessions of the client's user, or all of them where none is named.
 func (t *Table) killSessions(_ context.Context, req *Request, _ *Reply) error {
 	ids, err := sessionsOf(req)
 	if err != nil {
 		return err
 	}
 	if len(ids) == 0 {
-		t.killSessionsWhere(req, func(cursor.SessionID) bool { return true })
+		t.killSessionsWhere(req, func(id cursor.SessionID) bool { return id.User == req.Conn.User || !t.deps.Authorize })
 		return nil
 	}
 	named := make(map[cursor.SessionID]bool, len(ids))
@@ -69,33 +70,44 @@ func (t *Table) killSessions(_ context.Context, req *Request, _ *Reply) error {
 	return nil
 }
 
-// killAllSessions kills the sessions of the users named, or of all where none is. Without users, a named user has no session.
+// killAllSessions kills the sessions of the users named, or of all where none is.
 func (t *Table) killAllSessions(_ context.Context, req *Request, _ *Reply) error {
 	a, err := arrayArgument(req)
 	if err != nil {
 		return err
 	}
-	named := false
-	it := bson.Elements(a)
-	for it.Next() {
-		named = true
-		doc, ok := it.Value().DocumentOK()
-		if !ok {
-			return wrongType("killAllSessions", it.Value().Type, "object")
-		}
-		for _, field := range []string{"user", "db"} {
-			if _, ok := bson.Get(doc, field); !ok {
-				return missing("KillAllSessionsUser." + field)
-			}
-		}
+	owners, err := sessionOwners(a, "killAllSessions")
+	if err != nil {
+		return err
 	}
-	if !named {
-		t.killSessionsWhere(req, func(cursor.SessionID) bool { return true })
-	}
+	t.killSessionsWhere(req, func(id cursor.SessionID) bool { return len(owners) == 0 || owners[id.User] })
 	return nil
 }
 
-// killAllSessionsByPattern kills the sessions that match one of the patterns {lsid}, {uid}, {} (all) or {users}, {roles} (nobody).
+// sessionOwners reads an array of {user, db} into the users as sessions name them. field is for the error.
+func sessionOwners(a bson.Array, field string) (map[string]bool, error) {
+	owners := make(map[string]bool)
+	it := bson.Elements(a)
+	for it.Next() {
+		doc, ok := it.Value().DocumentOK()
+		if !ok {
+			return nil, wrongType(field, it.Value().Type, "object")
+		}
+		for _, k := range []string{"user", "db"} {
+			if _, ok := bson.Get(doc, k); !ok {
+				return nil, missing(field + "." + k)
+			}
+		}
+		name, database, err := nameAndDatabase(it.Value(), "user", "")
+		if err != nil {
+			return nil, err
+		}
+		owners[userDigest(auth.UserName{Name: name, Database: database})] = true
+	}
+	return owners, nil
+}
+
+// killAllSessionsByPattern kills the sessions that match one of the patterns {lsid}, {uid}, {users} or {} (all).
 func (t *Table) killAllSessionsByPattern(_ context.Context, req *Request, _ *Reply) error {
 	a, err := arrayArgument(req)
 	if err != nil {
@@ -143,8 +155,15 @@ func sessionPattern(doc bson.Document) (func(cursor.SessionID) bool, error) {
 		}
 		want := string(uid)
 		return func(id cursor.SessionID) bool { return id.User == want }, nil
-	case key == "users" || key == "roles":
-		return func(cursor.SessionID) bool { return false }, nil
+	case key == "users":
+		a, ok := v.ArrayOK()
+		if !ok {
+			return nil, wrongType("KillAllSessionsByPattern.users", v.Type, "array")
+		}
+		owners, err := sessionOwners(a, "KillAllSessionsByPattern.users")
+		return func(id cursor.SessionID) bool { return owners[id.User] }, err
+	case key == "roles":
+		return nil, mongoerr.New(mongoerr.CommandNotSupported, "'KillAllSessionsByPattern.roles' is not supported yet")
 	}
 	return nil, mongoerr.New(mongoerr.IDLUnknownField, "BSON field 'KillAllSessionsByPattern.%s' is an unknown field.", key)
 }
@@ -172,8 +191,8 @@ func sessionsOf(req *Request) ([]cursor.SessionID, error) {
 		if err != nil {
 			return nil, err
 		}
-		if id.User == "" {
-			id.User = req.Conn.User
+		if id, err = ownSession(id, req.Conn); err != nil {
+			return nil, err
 		}
 		if ids = append(ids, id); len(ids) > maxSessionsNamed {
 			return nil, mongoerr.New(mongoerr.BadValue, "%s takes at most %d sessions", req.Name, maxSessionsNamed)

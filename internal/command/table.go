@@ -41,6 +41,7 @@ type Entry struct {
 	Reads     bool // takes a read concern of any level; others take only local and available
 	Writes    bool // goes on when its client is gone, and its failures may be retried by a driver
 	NoSession bool // an lsid is taken but starts no session (hello, ping and the like, and the session commands)
+	Secret    bool // its body holds what nobody else may see: currentOp shows its name only
 	Unlisted  bool // does not show in currentOp: it waits on behalf of a driver's monitor
 	// Fields are the fields that it takes beside its name and the generic arguments; any other one is error 40415. Nil: the handler checks
 	// for itself; an empty list: none.
@@ -63,6 +64,9 @@ type Deps struct {
 	Counters  *Counters
 	Server    ServerInfo
 	Memory    *memory.Budget // for serverStatus; nil: it has no limit
+	Users     Users          // nil: there are none and can be none
+	// Authorize makes every command need the roles of a user who has logged in; without it, everybody may do everything.
+	Authorize bool
 	// Fallback answers commands that are not in the table; nil: they are errors of code CommandNotFound.
 	Fallback Handler
 	// Sections are further parts of serverStatus, from the engine for example.
@@ -94,10 +98,14 @@ type Table struct {
 	operations   *Operations
 	topology     topology
 	usages       usages
+	needs        map[string]need
 }
 
 // New returns a table with the gateway's own commands.
 func New(deps Deps) *Table {
+	if deps.Users == nil {
+		deps.Users = nobody{}
+	}
 	t := &Table{
 		deps:         deps,
 		byName:       make(map[string]*Entry),
@@ -105,6 +113,7 @@ func New(deps Deps) *Table {
 		operations:   newOperations(),
 		topology:     newTopology(),
 		usages:       usages{by: make(map[string]*usage)},
+		needs:        needsByCommand(),
 	}
 	t.registerGateway()
 	return t

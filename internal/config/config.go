@@ -2,21 +2,43 @@ package config
 
 import (
 	"cmp"
+	"net"
 	"time"
 
+	"oxbow/internal/auth"
 	"oxbow/internal/route"
 )
 
 // Config is a checked configuration.
 type Config struct {
 	File        string // where it came from, for messages; "" for the default
-	Listen      string // host:port of a loopback address, or the absolute path of a Unix socket
 	Memory      int64  // what the process should stay below, in bytes; 0: by the machine, see DivideMemory
+	Listen      string // host:port, or the absolute path of a Unix socket
 	Backends    []Backend
 	Databases   map[string]string // database → backend, without "*"
 	Default     string            // the backend of databases that Databases does not name ("*"); it holds the catalog
 	Catalog     string            // the database of the catalog, closed to clients; "": DefaultCatalog
 	Collections []Collection      // in the order of the file
+	Users       []auth.User       // in the order of the file; createUser makes others
+	Authorize   bool              // commands need the roles of a user ("auth: on")
+	TLS         *TLS              // nil: connections are not encrypted
+}
+
+// TLS are the files of an encrypted listener, PEM all.
+type TLS struct {
+	Certificate string // with the chain behind it
+	Key         string
+	Clients     string // authorities of which every client must show a certificate; "": none is asked for
+}
+
+// Beyond reports whether an address can be reached from other machines.
+func Beyond(listen string) bool {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil || host == "localhost" {
+		return false // a Unix socket
+	}
+	ip := net.ParseIP(host)
+	return ip == nil || !ip.IsLoopback()
 }
 
 // Backend is one deployment: Embedded or a URI.

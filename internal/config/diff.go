@@ -36,6 +36,12 @@ func Diff(from, to *Config, made func(namespace string) bool) error {
 	if from.Memory != to.Memory {
 		reasons = append(reasons, fmt.Errorf("memory: it can't change while the gateway runs"))
 	}
+	if from.Authorize != to.Authorize {
+		reasons = append(reasons, fmt.Errorf("auth: it can't change while the gateway runs; without the key it is on where users are named"))
+	}
+	if (from.TLS == nil) != (to.TLS == nil) || from.TLS != nil && *from.TLS != *to.TLS {
+		reasons = append(reasons, fmt.Errorf("tls: it can't change while the gateway runs"))
+	}
 	for i := range from.Collections {
 		c := &from.Collections[i]
 		if !made(c.Namespace()) {

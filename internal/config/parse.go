@@ -37,14 +37,17 @@ func Parse(name string, data []byte) (*Config, error) {
 	cfg := Default()
 	cfg.File = name
 	m := openMapping(r, root, "")
-	cfg.readListen(m)
+	listenAt := cfg.readListen(m)
 	cfg.readBackends(m)
 	cfg.readMemory(m)
 	cfg.readCatalog(m)
 	cfg.readDatabases(m)
 	cfg.readCollections(m)
+	cfg.readUsers(m)
+	cfg.checkBeyond(m, listenAt)
+	cfg.readTLS(m)
 	m.refusePlanned("http")
-	m.close("listen", "memory", "backends", "catalog", "databases", "collections")
+	m.close("listen", "memory", "tls", "auth", "users", "backends", "catalog", "databases", "collections")
 	if err := r.err(); err != nil {
 		return nil, err
 	}
@@ -93,29 +96,31 @@ func (r *report) document(data []byte) (root ast.Node) {
 	return root
 }
 
-func (cfg *Config) readListen(m *mapping) {
+// readListen reads the address and returns the node that names it, or nil.
+func (cfg *Config) readListen(m *mapping) ast.Node {
 	text, n := m.text("listen")
 	if n == nil {
-		return
+		return nil
 	}
 	if strings.HasPrefix(text, "/") {
 		cfg.Listen = text
-		return
+		return nil
 	}
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
 		m.add(n, "listen", "%q is neither host:port, such as %s, nor the absolute path of a Unix socket", text, DefaultListen)
-		return
+		return nil
 	}
 	if p, err := strconv.Atoi(port); err != nil || p < 0 || p > 65535 {
 		m.add(n, "listen", "%q is not a port", port)
-		return
+		return nil
 	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		m.add(n, "listen", "%q is not a loopback address: listening beyond this machine is refused until users can be declared", host)
-		return
+	if ip := net.ParseIP(host); ip == nil && host != "localhost" && host != "" {
+		m.add(n, "listen", "%q is not an IP address; the empty host, 0.0.0.0 and :: are all of this machine", host)
+		return nil
 	}
 	cfg.Listen = text
+	return n
 }
 
 func (cfg *Config) readMemory(m *mapping) {

@@ -6,8 +6,16 @@ import (
 	"testing"
 	"time"
 
+	"oxbow/internal/auth"
 	"oxbow/internal/route"
 )
+
+// ada is a user, with a credential that no password fits.
+const ada = `users:
+  ada@shop:
+    scram-sha-256: "15000$c2FsdHNhbHQ=$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+    roles: [readWrite, root@admin]
+`
 
 // whole has every key that there is.
 const whole = `# the example of the manual
@@ -95,6 +103,18 @@ func TestParseRefuses(t *testing.T) {
 		{"key twice", "listen: 127.0.0.1:1\nlisten: 127.0.0.1:2", "oxbow.yaml:2:1: listen: is there twice, first in line 1"},
 		{"two layouts", entry + "hash: {field: u}\n  a.b:\n    time: {field: t, every: day}", "oxbow.yaml:4:3: collections.a.b: is there twice, first in line 2"},
 		{"not loopback", "listen: 0.0.0.0:27017", "oxbow.yaml:1:9: listen: \"0.0.0.0\" is not a loopback address"},
+		{"beyond this machine without a login", "listen: 0.0.0.0:27017\nauth: off\n" + ada, "oxbow.yaml:1:9: listen: \"0.0.0.0\" is not a loopback address: listening beyond this machine is refused with auth: off"},
+		{"a host by name", "listen: example.com:27017", "\"example.com\" is not an IP address"},
+		{"wrong auth", "auth: maybe", "must be one of on, off"},
+		{"user without a database", "users:\n  ada: {roles: [read]}", "oxbow.yaml:2:3: users.ada: must be name@database"},
+		{"user without a credential", "users:\n  ada@shop: {roles: [read]}", "needs scram-sha-256 or scram-sha-1"},
+		{"user without roles", "users:\n  ada@shop: {}", "needs roles"},
+		{"user with a password", "users:\n  ada@shop: {password: tide, roles: [read]}", "users.ada@shop.password: is not a key here"},
+		{"wrong credential", "users:\n  ada@shop: {scram-sha-256: tide, roles: [read]}", "users.ada@shop.scram-sha-256: must be four parts"},
+		{"no such role", "users:\n  ada@shop: {roles: [reed]}", "\"reed\" is not a role of database \"shop\""},
+		{"a role of admin elsewhere", "users:\n  ada@shop: {roles: [root]}", "\"root\" is not a role of database \"shop\""},
+		{"TLS without a key", "tls: {certificate: c.pem}", "oxbow.yaml:1:6: tls: needs key"},
+		{"TLS on a Unix socket", "listen: /tmp/x.sock\ntls: {certificate: c.pem, key: k.pem}", "a Unix socket is not encrypted"},
 		{"no port", "listen: localhost", "oxbow.yaml:1:9: listen:"},
 		{"wrong port", "listen: localhost:70000", "is not a port"},
 		{"alias", "backends: &x {a: {embedded: d}}\ndatabases: *x", "oxbow.yaml:1:"},
@@ -169,6 +189,23 @@ func TestParseRefuses(t *testing.T) {
 		if err != nil && !errors.As(err, &e) {
 			t.Errorf("%s: %T is no Error", c.name, err)
 		}
+	}
+}
+
+func TestParseUsers(t *testing.T) {
+	cfg := parsed(t, "listen: 0.0.0.0:27017\ntls: {certificate: c.pem, key: k.pem, clients: a.pem}\n"+ada)
+	u := cfg.Users[0]
+	if !cfg.Authorize || u.String() != "ada@shop" || len(u.Credentials) != 1 || !u.Has(auth.Role{Name: "root", Database: "admin"}) || !u.Has(auth.Role{Name: "readWrite", Database: "shop"}) {
+		t.Errorf("%+v", cfg)
+	}
+	if *cfg.TLS != (TLS{Certificate: "c.pem", Key: "k.pem", Clients: "a.pem"}) {
+		t.Errorf("%+v", cfg.TLS)
+	}
+	if cfg := parsed(t, "auth: off\n"+ada); cfg.Authorize || len(cfg.Users) != 1 {
+		t.Errorf("auth: off gives %+v", cfg)
+	}
+	if cfg := parsed(t, "auth: on"); !cfg.Authorize {
+		t.Error("auth: on is not on")
 	}
 }
 

@@ -19,6 +19,7 @@ const (
 	TypeMismatch                  Code = 14
 	Overflow                      Code = 15
 	InvalidLength                 Code = 16
+	ProtocolError                 Code = 17
 	AuthenticationFailed          Code = 18
 	IllegalOperation              Code = 20
 	InvalidBSON                   Code = 22
@@ -26,6 +27,7 @@ const (
 	NamespaceNotFound             Code = 26
 	IndexNotFound                 Code = 27
 	PathNotViable                 Code = 28
+	RoleNotFound                  Code = 31
 	CannotBackfillArray           Code = 34
 	ConflictingUpdateOperators    Code = 40
 	CursorNotFound                Code = 43
@@ -89,6 +91,7 @@ const (
 	APIVersionError               Code = 322
 	APIStrictError                Code = 323
 	APIDeprecationError           Code = 324
+	MechanismUnavailable          Code = 334
 	UnsupportedOpQueryCommand     Code = 352
 	SocketException               Code = 9001
 	NotWritablePrimary            Code = 10107
@@ -166,6 +169,7 @@ const (
 	MinNotBelowMax                Code = 51175
 	PositionalNoMatch             Code = 51246
 	PositionalMismatch            Code = 51247
+	UserExists                    Code = 51003
 	ProjectionEmptyObject         Code = 51270
 	ProjectionEmpty               Code = 51272
 	SortKeyDuplicate              Code = 7472500

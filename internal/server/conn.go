@@ -66,6 +66,10 @@ func (c *conn) run() {
 			c.server.log.Error("connection panicked", "connection", c.client.ID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 		}
 	}()
+	if err := c.shakeHands(); err != nil {
+		c.ended(err)
+		return
+	}
 	for {
 		if err := c.in.Wait(); err != nil {
 			c.ended(err)

@@ -3,7 +3,7 @@
 // It is not a dispatcher: what a command means is command's business, and how a message is framed is wire's.
 //
 // Invariants: an idle connection holds no buffer beyond its reader's 512 bytes; bytes that are not the protocol end their own connection, with one
-// log line, and nothing else; nothing listens beyond loopback while there are no users; every goroutine ends before Shutdown returns.
+// log line, and nothing else; nothing listens beyond loopback where clients need not log in; every goroutine ends before Shutdown returns.
 //
 // The Go library imports it; it imports command and wire, and from backend the form of a document sequence.
 package server

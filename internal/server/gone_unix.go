@@ -3,27 +3,36 @@
 package server
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"syscall"
 )
 
 // isGone reports whether the peer has closed the connection, without taking a byte off it and without waiting for whoever reads it.
-func isGone(nc net.Conn) bool {
-	sc, ok := nc.(syscall.Conn)
-	if !ok {
-		return false
+func isGone(nc net.Conn) (gone bool) {
+	if encrypted, ok := nc.(*tls.Conn); ok {
+		return isGoneEncrypted(encrypted)
 	}
-	raw, err := sc.SyscallConn()
-	if err != nil {
-		return false
-	}
-	gone := false
-	err = raw.Control(func(fd uintptr) {
+	onDescriptor(nc, func(fd int) {
 		var b [1]byte
-		n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		n, _, err := syscall.Recvfrom(fd, b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 		waiting := errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EINTR)
 		gone = err != nil && !waiting || err == nil && n == 0
 	})
-	return err == nil && gone
+	return gone
+}
+
+// onDescriptor calls do with a connection's descriptor, which stays open meanwhile; not at all when it's closed already.
+func onDescriptor(nc net.Conn, do func(fd int)) {
+	sc, ok := nc.(syscall.Conn)
+	if !ok {
+		return
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return
+	}
+	// Its error is that of a connection closed on this side, whose goroutine ends by itself.
+	_ = raw.Control(func(fd uintptr) { do(int(fd)) })
 }

@@ -10,11 +10,11 @@ import (
 )
 
 // ErrBeyondLoopback refuses an address that other machines could reach.
-var ErrBeyondLoopback = errors.New("there are no users yet, so Oxbow listens on loopback only (127.0.0.1, ::1 or localhost)")
+var ErrBeyondLoopback = errors.New("nobody has to log in, so Oxbow listens on loopback only (127.0.0.1, ::1 or localhost)")
 
-// Listen opens the listener for "host:port" on loopback, or for a Unix socket where the address is a path (it begins with a slash).
-// An address beyond loopback, the empty host among them, is ErrBeyondLoopback.
-func Listen(address string) (net.Listener, error) {
+// Listen opens the listener for "host:port", or for a Unix socket where the address is a path (it begins with a slash).
+// An address beyond loopback, the empty host among them, is ErrBeyondLoopback where clients don't have to log in.
+func Listen(address string, login bool) (net.Listener, error) {
 	if strings.HasPrefix(address, "/") {
 		return listenUnix(address)
 	}
@@ -22,7 +22,7 @@ func Listen(address string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %q: %w", address, err)
 	}
-	if !addr.IP.IsLoopback() {
+	if !addr.IP.IsLoopback() && !login {
 		return nil, fmt.Errorf("listen on %q: %w", address, ErrBeyondLoopback)
 	}
 	l, err := net.ListenTCP("tcp", addr)

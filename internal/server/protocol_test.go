@@ -252,12 +252,12 @@ func TestLargeReplies(t *testing.T) {
 
 func TestUnixSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "oxbow.sock")
-	l, err := Listen(path)
+	l, err := Listen(path, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := serveOn(t, l, Options{})
-	if _, err := Listen(path); err == nil {
+	if _, err := Listen(path, false); err == nil {
 		t.Fatal("a socket that is served was taken over")
 	}
 	nc, err := net.Dial("unix", path)
@@ -274,7 +274,7 @@ func TestUnixSocket(t *testing.T) {
 
 func TestListenRefusesMoreThanLoopback(t *testing.T) {
 	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0", "8.8.8.8:0"} {
-		l, err := Listen(address)
+		l, err := Listen(address, false)
 		if err == nil {
 			l.Close()
 			t.Errorf("%s: listening", address)
@@ -284,15 +284,20 @@ func TestListenRefusesMoreThanLoopback(t *testing.T) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
+	if l, err := Listen("0.0.0.0:0", true); err != nil {
+		t.Errorf("where clients have to log in: %v", err)
+	} else {
+		l.Close()
+	}
 	for _, address := range []string{"127.0.0.1:0", "localhost:0", "127.8.9.10:0"} {
-		l, err := Listen(address)
+		l, err := Listen(address, false)
 		if err != nil {
 			t.Errorf("%s: %v", address, err)
 			continue
 		}
 		l.Close()
 	}
-	if _, err := Listen("nonsense"); err == nil || isBeyond(err) {
+	if _, err := Listen("nonsense", false); err == nil || isBeyond(err) {
 		t.Errorf("nonsense: %v", err)
 	}
 }

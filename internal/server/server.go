@@ -28,6 +28,8 @@ type Options struct {
 	SweepEvery time.Duration
 	// Memory is the budget of messages and replies. Nil: without limit.
 	Memory *memory.Budget
+	// TLS encrypts connections; nil: they are not.
+	TLS *TLS
 }
 
 func (o *Options) setDefaults() {
@@ -158,6 +160,9 @@ func (s *Server) accept(nc net.Conn) {
 	var c *conn
 	if !full {
 		s.mu.lastID++
+		if s.options.TLS != nil {
+			nc = s.options.TLS.serve(nc)
+		}
 		c = newConn(s, nc, s.mu.lastID)
 		s.mu.conns[c] = true
 	}

@@ -56,7 +56,7 @@ type served struct {
 // serve starts a server on a free port and stops it when the test ends.
 func serve(t testing.TB, o Options, prepare ...func(*command.Table)) *served {
 	t.Helper()
-	l, err := Listen("127.0.0.1:0")
+	l, err := Listen("127.0.0.1:0", false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -195,14 +195,24 @@ type ListDatabases struct {
 	Filter     bson.Document
 	NameOnly   bool
 	Partitions bool
+	Authorized *bool // authorizedDatabases: only those that the client may do something with; nil: not given
 }
 
 var listDatabasesSchema = newSchema("listDatabases",
 	spec[ListDatabases]{"filter", false, document(func(l *ListDatabases) *bson.Document { return &l.Filter })},
 	spec[ListDatabases]{"nameOnly", false, boolean(func(l *ListDatabases) *bool { return &l.NameOnly })},
-	spec[ListDatabases]{"authorizedDatabases", false, harmless[ListDatabases]},
+	spec[ListDatabases]{"authorizedDatabases", false, authorizedDatabases},
 	spec[ListDatabases]{"showPartitions", false, boolean(func(l *ListDatabases) *bool { return &l.Partitions })},
 )
+
+func authorizedDatabases(name string, to *ListDatabases, v bson.Value) error {
+	if v.Type == bson.TypeNull {
+		return nil
+	}
+	b, err := lenientBool(name, v)
+	to.Authorized = &b
+	return err
+}
 
 // ParseListDatabases reads a listDatabases command.
 func ParseListDatabases(body bson.Document) (*ListDatabases, error) {

@@ -4,16 +4,21 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"oxbow"
 )
 
 // client is a MongoDB client that runs the sequence of README.md.
 type client struct {
 	name string
+	// mechanism is that by which it logs in; "": its own choice.
+	mechanism string
 	// duplicate and bulkDuplicate are the classes of its errors on a duplicate key, of one insert and of several.
 	duplicate, bulkDuplicate string
 	// command is the program and its arguments for a phase; nil for the driver in this process.
@@ -25,7 +30,7 @@ type client struct {
 var clients = []client{
 	{name: "go", duplicate: "mongo.WriteException", bulkDuplicate: "mongo.BulkWriteException", missing: func() string { return "" }},
 	{
-		name: "node", duplicate: "MongoServerError", bulkDuplicate: "MongoBulkWriteError", missing: noNode,
+		name: "node", mechanism: "SCRAM-SHA-256", duplicate: "MongoServerError", bulkDuplicate: "MongoBulkWriteError", missing: noNode,
 		command: func(uri, phase string, databases []string) []string {
 			return append([]string{"node", "node/driver.js", uri, phase, "own_node"}, databases...)
 		},
@@ -37,7 +42,7 @@ var clients = []client{
 		},
 	},
 	{
-		name: "mongosh", duplicate: "MongoServerError", bulkDuplicate: "MongoBulkWriteError", missing: noNode,
+		name: "mongosh", mechanism: "SCRAM-SHA-1", duplicate: "MongoServerError", bulkDuplicate: "MongoBulkWriteError", missing: noNode,
 		command: func(uri, phase string, databases []string) []string {
 			script := fmt.Sprintf("var phase = %q, name = 'own_mongosh', databases = %s, data = %q", phase, quoted(databases), absolute(flightsFile))
 			return []string{"node/node_modules/.bin/mongosh", uri, "--quiet", "--norc", "--eval", script, "node/shell.mongosh.js"}
@@ -110,6 +115,15 @@ func (c client) require(t *testing.T) {
 	}
 }
 
+// uri is the gateway's connection string with who the client is.
+func (c client) uri(g *oxbow.Gateway) string {
+	uri := strings.Replace(g.URI(), "//", "//"+url.UserPassword(user, password).String()+"@", 1) + "/?authSource=admin"
+	if c.mechanism != "" {
+		uri += "&authMechanism=" + c.mechanism
+	}
+	return uri
+}
+
 // run runs a phase over the databases of all layouts and returns a line for each.
 func (c client) run(t *testing.T, uri, phase string) []line {
 	t.Helper()
@@ -147,13 +161,13 @@ func (c client) run(t *testing.T, uri, phase string) []line {
 // TestClients has every client read the same figures from every layout, change a collection of its own, and read again after January was dropped.
 func TestClients(t *testing.T) {
 	g := serve(t)
-	admin := connect(t, g.URI())
+	admin := connect(t, clients[0].uri(g))
 	loadAll(t, admin)
 	t.Run("partitions", func(t *testing.T) { checkPartitions(t, admin) })
 	for _, c := range clients {
 		t.Run(c.name, func(t *testing.T) {
 			c.require(t)
-			for i, got := range c.run(t, g.URI(), "figures") {
+			for i, got := range c.run(t, c.uri(g), "figures") {
 				t.Run(layouts[i].name, func(t *testing.T) {
 					checkFigures(t, layouts[i], got.Figures)
 					same(t, expectOwn(t, c, collectionsOf("own_"+c.name)), *got.Own)
@@ -165,7 +179,7 @@ func TestClients(t *testing.T) {
 	for _, c := range clients {
 		t.Run(c.name+" after January was dropped", func(t *testing.T) {
 			c.require(t)
-			for i, got := range c.run(t, g.URI(), "left") {
+			for i, got := range c.run(t, c.uri(g), "left") {
 				if *got.Left != flightsLeft {
 					t.Errorf("%s has %d flights left, not %d", layouts[i].name, *got.Left, flightsLeft)
 				}

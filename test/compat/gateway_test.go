@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"oxbow"
+	"oxbow/internal/auth"
 )
 
 // layout is one way to keep a collection. The database that holds collections of this layout bears its name.
@@ -32,10 +33,22 @@ var layouts = []layout{
 // hashCount is the number of slots of the layouts by hash.
 const hashCount = 16
 
+// All clients log in as this user.
+const user, password = "tester", "p@ss: wörd/?"
+
 // configuration is the YAML of a gateway with all layouts: flights and quakes are read by all clients, and each has a
 // collection of flights of its own.
-func configuration(dir string) string {
+func configuration(t *testing.T, dir string) string {
+	t.Helper()
 	var b strings.Builder
+	fmt.Fprintf(&b, "users:\n  %s@admin:\n    roles: [root]\n", user)
+	for _, m := range auth.Mechanisms() {
+		c, err := auth.NewCredential(m, user, password)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "    %s: %q\n", strings.ToLower(string(m)), c)
+	}
 	fmt.Fprintf(&b, "backends:\n  a: {embedded: %s/a}\n  b: {embedded: %s/b}\ndatabases: {\"*\": a}\ncollections:\n", dir, dir)
 	for _, l := range layouts {
 		if !l.time && !l.hash {
@@ -66,7 +79,7 @@ func (l layout) write(b *strings.Builder, collection, time, hash string) {
 // serve opens a gateway with all layouts, which is closed when the test ends.
 func serve(t *testing.T) *oxbow.Gateway {
 	t.Helper()
-	g, err := oxbow.Open(t.Context(), oxbow.Options{Config: []byte(configuration(t.TempDir())), Listen: "127.0.0.1:0"})
+	g, err := oxbow.Open(t.Context(), oxbow.Options{Config: []byte(configuration(t, t.TempDir())), Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}

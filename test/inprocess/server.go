@@ -23,7 +23,7 @@ func Serve(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := server.Listen("127.0.0.1:0")
+	listener, err := server.Listen("127.0.0.1:0", false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func serve(t *testing.T, handle func(*command.Table, *command.Deps, backend.Back
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := server.Listen("127.0.0.1:0")
+	listener, err := server.Listen("127.0.0.1:0", false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,188 @@
+package command
+
+import (
+	"context"
+	"encoding/base64"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"oxbow/internal/auth"
+	"oxbow/internal/bson"
+	"oxbow/internal/mongoerr"
+	"oxbow/internal/query"
+)
+
+// usersInfo lists users: {usersInfo: 1} those of the database, a name, {user, db}, an array of these, or {forAllDBs: true}.
+func (t *Table) usersInfo(_ context.Context, req *Request, reply *Reply) error {
+	show, err := userFilter(req)
+	if err != nil {
+		return err
+	}
+	filterDoc := emptyDocument
+	if v, ok := bson.Get(req.Body, "filter"); ok {
+		if filterDoc, ok = v.DocumentOK(); !ok {
+			return wrongType("usersInfo.filter", v.Type, "object")
+		}
+	}
+	filter, err := query.ParseFilter(filterDoc, t.env())
+	if err != nil {
+		return err
+	}
+	showData := true
+	if v, ok := bson.Get(req.Body, "showCustomData"); ok {
+		showData = isTrue(v)
+	}
+	options := userShown{credentials: truthy(req.Body, "showCredentials"), privileges: truthy(req.Body, "showPrivileges"), customData: showData}
+	var docs []bson.Document
+	for _, u := range t.deps.Users.Users().All() {
+		if show(u.UserName) {
+			docs = append(docs, userDocument(u, options))
+		}
+	}
+	if docs, err = matching(docs, filter); err != nil {
+		return err
+	}
+	reply.Elements = appendDocuments(reply.Elements, "users", docs)
+	return nil
+}
+
+// userFilter says which users the argument names.
+func userFilter(req *Request) (func(auth.UserName) bool, error) {
+	if bson.IsNumber(req.Argument.Type) {
+		return func(n auth.UserName) bool { return n.Database == req.Database }, nil
+	}
+	if doc, ok := req.Argument.DocumentOK(); ok && truthy(doc, "forAllDBs") {
+		if req.Database != "admin" {
+			return nil, mongoerr.New(mongoerr.Unauthorized, "usersInfo with forAllDBs may only be run against the admin database.")
+		}
+		return func(auth.UserName) bool { return true }, nil
+	}
+	names, err := usersNamed(req.Argument, req.Database)
+	if err != nil {
+		return nil, err
+	}
+	return func(n auth.UserName) bool {
+		for _, wanted := range names {
+			if wanted == n {
+				return true
+			}
+		}
+		return false
+	}, nil
+}
+
+// usersNamed reads one user or an array of users.
+func usersNamed(v bson.Value, database string) ([]auth.UserName, error) {
+	var names []auth.UserName
+	for _, v := range oneOrMore(v) {
+		name, db, err := nameAndDatabase(v, "user", database)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, auth.UserName{Name: name, Database: db})
+	}
+	return names, nil
+}
+
+// oneOrMore returns the values of an array, or the one value.
+func oneOrMore(v bson.Value) []bson.Value {
+	a, ok := v.ArrayOK()
+	if !ok {
+		return []bson.Value{v}
+	}
+	var list []bson.Value
+	it := bson.Elements(a)
+	for it.Next() {
+		list = append(list, it.Value())
+	}
+	return list
+}
+
+// userShown says what of a user is shown.
+type userShown struct{ credentials, privileges, customData bool }
+
+func userDocument(u *auth.User, show userShown) bson.Document {
+	at, dst := bsoncore.AppendDocumentStart(nil)
+	dst = bsoncore.AppendStringElement(dst, "_id", u.Database+"."+u.Name)
+	dst = bsoncore.AppendBinaryElement(dst, "userId", 4, u.UUID[:])
+	dst = bsoncore.AppendStringElement(dst, "user", u.Name)
+	dst = bsoncore.AppendStringElement(dst, "db", u.Database)
+	if u.CustomData != nil && show.customData {
+		dst = bsoncore.AppendDocumentElement(dst, "customData", u.CustomData)
+	}
+	var roles []bson.Document
+	for _, r := range u.Roles {
+		roles = append(roles, nameDocument("role", r.Name, r.Database))
+	}
+	dst = appendDocuments(dst, "roles", roles)
+	var mechanisms []string
+	for _, m := range u.Mechanisms() {
+		mechanisms = append(mechanisms, string(m))
+	}
+	dst = appendArray(dst, "mechanisms", mechanisms)
+	if show.credentials {
+		dst = appendCredentials(dst, u)
+	}
+	if show.privileges {
+		dst = appendDocuments(dst, "inheritedPrivileges", privilegeDocuments(u))
+	}
+	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+	return dst
+}
+
+func appendCredentials(dst []byte, u *auth.User) []byte {
+	at, dst := bsoncore.AppendDocumentElementStart(dst, "credentials")
+	text := base64.StdEncoding.EncodeToString
+	for _, m := range u.Mechanisms() {
+		c := u.Credentials[m]
+		var one int32
+		one, dst = bsoncore.AppendDocumentElementStart(dst, string(m))
+		dst = bsoncore.AppendInt32Element(dst, "iterationCount", int32(c.Iterations))
+		dst = bsoncore.AppendStringElement(dst, "salt", text(c.Salt))
+		dst = bsoncore.AppendStringElement(dst, "storedKey", text(c.StoredKey))
+		dst = bsoncore.AppendStringElement(dst, "serverKey", text(c.ServerKey))
+		dst, _ = bsoncore.AppendDocumentEnd(dst, one)
+	}
+	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+	return dst
+}
+
+// rolesInfo lists roles. All are built in, so a list of the database's own ({rolesInfo: 1}) has them only with showBuiltinRoles.
+func (t *Table) rolesInfo(_ context.Context, req *Request, reply *Reply) error {
+	var roles []auth.Role
+	if bson.IsNumber(req.Argument.Type) {
+		if truthy(req.Body, "showBuiltinRoles") {
+			for _, name := range auth.RoleNames() {
+				roles = append(roles, auth.Role{Name: name, Database: req.Database})
+			}
+		}
+	} else {
+		for _, v := range oneOrMore(req.Argument) {
+			name, database, err := nameAndDatabase(v, "role", req.Database)
+			if err != nil {
+				return err
+			}
+			roles = append(roles, auth.Role{Name: name, Database: database})
+		}
+	}
+	var docs []bson.Document
+	for _, r := range roles {
+		if auth.CheckRole(r) != nil {
+			continue // MongoDB leaves out what there is not
+		}
+		docs = append(docs, roleDocument(r))
+	}
+	reply.Elements = appendDocuments(reply.Elements, "roles", docs)
+	return nil
+}
+
+func roleDocument(r auth.Role) bson.Document {
+	at, dst := bsoncore.AppendDocumentStart(nil)
+	dst = bsoncore.AppendStringElement(dst, "role", r.Name)
+	dst = bsoncore.AppendStringElement(dst, "db", r.Database)
+	dst = bsoncore.AppendBooleanElement(dst, "isBuiltin", true)
+	dst = appendDocuments(dst, "roles", nil)
+	dst = appendDocuments(dst, "inheritedRoles", nil)
+	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+	return dst
+}

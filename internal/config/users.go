@@ -1,0 +1,116 @@
+package config
+
+import (
+	"net"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"oxbow/internal/auth"
+)
+
+// readUsers reads the keys auth and users:
+//
+//	auth: on                 # off where no users are named
+//	users:
+//	  ada@admin:
+//	    scram-sha-256: "15000$salt$storedKey$serverKey"
+//	    roles: [root, readWrite@shop]
+func (cfg *Config) readUsers(m *mapping) {
+	if n := m.take("users"); n != nil {
+		list := openMapping(m.report, n, "users")
+		for _, e := range list.entries {
+			if u, ok := readUser(m.report, e, list.child(e.key)); ok {
+				cfg.Users = append(cfg.Users, u)
+			}
+		}
+	}
+	otherwise := 1
+	if len(cfg.Users) > 0 {
+		otherwise = 0
+	}
+	cfg.Authorize = m.choice("auth", otherwise, "on", "off") == 0
+}
+
+// checkBeyond refuses an address that other machines reach while anybody could use it.
+func (cfg *Config) checkBeyond(m *mapping, at ast.Node) {
+	if at == nil || !Beyond(cfg.Listen) {
+		return
+	}
+	host, _, _ := net.SplitHostPort(cfg.Listen)
+	switch {
+	case len(cfg.Users) > 0 && !cfg.Authorize:
+		m.add(at, "listen", "%q is not a loopback address: listening beyond this machine is refused with auth: off", host)
+	case len(cfg.Users) == 0:
+		m.add(at, "listen", "%q is not a loopback address: listening beyond this machine is refused until users are declared", host)
+	}
+}
+
+func readUser(r *report, e entry, path string) (auth.User, bool) {
+	before := len(r.list)
+	u := auth.User{Credentials: make(map[auth.Mechanism]auth.Credential)}
+	at := strings.LastIndexByte(e.key, '@')
+	if at <= 0 || at == len(e.key)-1 {
+		r.add(e.at, path, "must be name@database")
+		return u, false
+	}
+	u.UserName = auth.UserName{Name: e.key[:at], Database: e.key[at+1:]}
+	m := openMapping(r, e.value, path)
+	for _, mechanism := range auth.Mechanisms() {
+		key := strings.ToLower(string(mechanism))
+		text, n := m.text(key)
+		if n == nil {
+			continue
+		}
+		c, err := auth.ParseCredential(mechanism, text)
+		if err != nil {
+			m.add(n, m.child(key), "%v", err)
+			continue
+		}
+		u.Credentials[mechanism] = c
+	}
+	if !m.has("scram-sha-256") && !m.has("scram-sha-1") {
+		r.add(e.at, path, "needs scram-sha-256 or scram-sha-1: oxbow password writes them")
+	}
+	names, nodes := m.texts("roles")
+	for i, text := range names {
+		role := auth.Role{Name: text, Database: u.Database}
+		if name, database, ok := strings.Cut(text, "@"); ok {
+			role = auth.Role{Name: name, Database: database}
+		}
+		if auth.CheckRole(role) != nil {
+			m.add(nodes[i], m.child("roles"), "%q is not a role of database %q; there are %s, and those over all databases are of admin",
+				role.Name, role.Database, strings.Join(auth.RoleNames(), ", "))
+			continue
+		}
+		u.Roles = append(u.Roles, role)
+	}
+	if !m.has("roles") {
+		r.add(e.at, path, "needs roles, as [readWrite]")
+	}
+	m.close("scram-sha-256", "scram-sha-1", "roles")
+	return u, len(r.list) == before
+}
+
+// readTLS reads the key tls. The files are opened when the gateway starts.
+func (cfg *Config) readTLS(m *mapping) {
+	n := m.take("tls")
+	if n == nil {
+		return
+	}
+	files := openMapping(m.report, n, "tls")
+	t := &TLS{}
+	t.Certificate, _ = files.text("certificate")
+	t.Key, _ = files.text("key")
+	t.Clients, _ = files.text("clients")
+	for _, key := range []string{"certificate", "key"} {
+		if !files.has(key) {
+			m.add(n, "tls", "needs %s, a PEM file", key)
+		}
+	}
+	files.close("certificate", "key", "clients")
+	if strings.HasPrefix(cfg.Listen, "/") {
+		m.add(n, "tls", "a Unix socket is not encrypted")
+	}
+	cfg.TLS = t
+}

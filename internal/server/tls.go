@@ -1,0 +1,66 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"os"
+	"sync/atomic"
+)
+
+// TLS encrypts the connections of a listener. Its files can be read again while it serves, as certificates run out.
+type TLS struct {
+	certificate, key, clients string
+	now                       atomic.Pointer[tls.Config]
+}
+
+// LoadTLS reads PEM files: a certificate with its chain, its key, and, where clients is not "", the authorities of which every client must show a
+// certificate. TLS 1.2 and later are spoken, as by MongoDB.
+func LoadTLS(certificate, key, clients string) (*TLS, error) {
+	t := &TLS{certificate: certificate, key: key, clients: clients}
+	apply, err := t.Read()
+	if err != nil {
+		return nil, err
+	}
+	apply()
+	return t, nil
+}
+
+// Read reads the files again, and returns what puts them in place of those read before, for connections from then on.
+func (t *TLS) Read() (apply func(), err error) {
+	pair, err := tls.LoadX509KeyPair(t.certificate, t.key)
+	if err != nil {
+		return nil, fmt.Errorf("load the certificate of TLS: %w", err)
+	}
+	cfg := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	if t.clients != "" {
+		authorities, err := os.ReadFile(t.clients)
+		if err != nil {
+			return nil, fmt.Errorf("load the authorities of clients: %w", err)
+		}
+		cfg.ClientCAs, cfg.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+		if !cfg.ClientCAs.AppendCertsFromPEM(authorities) {
+			return nil, fmt.Errorf("load the authorities of clients: %s has no certificate", t.clients)
+		}
+	}
+	return func() { t.now.Store(cfg) }, nil
+}
+
+// serve wraps a connection; its handshake has not begun yet.
+func (t *TLS) serve(nc net.Conn) net.Conn { return tls.Server(nc, t.now.Load()) }
+
+// shakeHands completes the handshake of an encrypted connection within the stall timeout.
+func (c *conn) shakeHands() error {
+	encrypted, ok := c.nc.(*tls.Conn)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(c.server.base, c.server.options.StallTimeout)
+	defer cancel()
+	if err := encrypted.HandshakeContext(ctx); err != nil {
+		return fmt.Errorf("TLS handshake: %w", err)
+	}
+	return nil
+}
