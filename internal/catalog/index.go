@@ -187,7 +187,7 @@ func covers(a, b bson.Document) bool {
 	it := bson.Elements(a)
 	for it.Next() {
 		switch key := string(it.Key()); key {
-		case "name", "v", "ns", "background":
+		case "name", "v", "ns", "background", "dropDups":
 		default:
 			v := it.Value()
 			o, ok := bson.Get(b, key)

@@ -125,7 +125,11 @@ func listedIndex(spec bson.Document) bson.Document {
 	it := bson.Elements(spec)
 	for it.Next() {
 		switch string(it.Key()) {
-		case "v", "key", "name", "ns", "background":
+		case "v", "key", "name", "ns", "dropDups":
+		case "background":
+			if isTrue(it.Value()) {
+				dst = bsoncore.AppendBooleanElement(dst, "background", true)
+			}
 		default:
 			dst = append(dst, it.Raw()...)
 		}

@@ -55,10 +55,11 @@ func parseIndexSpec(spec bson.Document) (*indexSpec, error) {
 
 // specParser collects a specification's fields.
 type specParser struct {
-	spec   bson.Document
-	into   *indexSpec
-	expire *bson.Value
-	idOnly string // an option that an _id index does not take
+	spec       bson.Document
+	into       *indexSpec
+	expire     *bson.Value
+	background bool
+	idOnly     string // an option that an _id index does not take
 }
 
 func (p *specParser) field(name string, v bson.Value) error {
@@ -98,7 +99,9 @@ func (p *specParser) field(name string, v bson.Value) error {
 	case "hidden":
 		return p.flag(name, v, &s.Hidden)
 	case "background":
-		return p.flag(name, v, new(bool)) // every build is one that writers go on during
+		return p.flag(name, v, &p.background) // every build is one that writers go on during: the option is only shown again
+	case "dropDups":
+		return p.flag(name, v, new(bool)) // sent by old clients, without effect since MongoDB 3.0
 	case "ns":
 		return nil // sent by old clients, without effect since MongoDB 4.4
 	case "expireAfterSeconds":
@@ -297,7 +300,7 @@ func (p *specParser) normal() bson.Document {
 	for _, f := range []struct {
 		name string
 		on   bool
-	}{{"unique", s.Unique}, {"sparse", s.Sparse}, {"hidden", s.Hidden}} {
+	}{{"unique", s.Unique}, {"sparse", s.Sparse}, {"hidden", s.Hidden}, {"background", p.background}} {
 		if f.on {
 			d = bsoncore.AppendBooleanElement(d, f.name, true)
 		}

@@ -274,12 +274,14 @@ type Validate struct {
 	Generic
 	Collection  string
 	Full        bool
+	Background  bool // changes nothing: writers go on during every validation
 	Conformance bool // checkBSONConformance
 }
 
 var validateSchema = newSchema("validate",
 	spec[Validate]{"full", false, boolean(func(v *Validate) *bool { return &v.Full })},
-	spec[Validate]{"background", false, unsupported[Validate](isFalse)},
+	spec[Validate]{"background", false, boolean(func(v *Validate) *bool { return &v.Background })},
+	spec[Validate]{"scandata", false, harmless[Validate]}, // sent by pymongo, without effect since MongoDB 3.6
 	spec[Validate]{"repair", false, unsupported[Validate](isFalse)},
 	spec[Validate]{"metadata", false, unsupported[Validate](isFalse)},
 	spec[Validate]{"checkBSONConformance", false, boolean(func(v *Validate) *bool { return &v.Conformance })},
@@ -290,6 +292,10 @@ func ParseValidate(body bson.Document) (*Validate, error) {
 	v := &Validate{Generic: Generic{StmtID: -1}}
 	if err := parseOn(validateSchema, body, v, &v.Generic, &v.Collection); err != nil {
 		return nil, err
+	}
+	if v.Background && v.Full {
+		return nil, mongoerr.New(mongoerr.InvalidOptions,
+			"Running the validate command with both { background: true } and { full: true } is not supported.")
 	}
 	return v, nil
 }

@@ -233,8 +233,28 @@ func TestValidateCountsKeys(t *testing.T) {
 		if asInt(within(keys, "_id_")) != 20 || asInt(within(keys, "by tag")) != 40 || asInt(field(reply, "nrecords")) != 20 || field(reply, "valid") != true {
 			t.Errorf("%s: %v", collection, reply)
 		}
+		must(t, g, "shop", "validate", collection, "scandata", false, "full", false, "background", true)
+		if reply := ask(t, g, "shop", "validate", collection, "full", true, "background", true); field(reply, "code") != int32(72) {
+			t.Errorf("%s: in full and in the background: %v", collection, reply)
+		}
 		if reply := ask(t, g, "shop", "validate", collection, "checkBSONConformance", "yes"); field(reply, "code") != int32(14) {
 			t.Errorf("%s: an option of a wrong type: %v", collection, reply)
+		}
+	}
+}
+
+// TestIndexOptionsWithoutEffect: background is shown again, dropDups is taken, and neither makes an index another one.
+func TestIndexOptionsWithoutEffect(t *testing.T) {
+	g := inprocess.Open(t, answering)
+	for _, collection := range []string{"plain", "split"} {
+		for _, options := range []bson.D{d("background", true), d("dropDups", false), {}, d("background", false)} {
+			spec := append(d("key", d("a", 1), "name", "by a"), options...)
+			must(t, g, "shop", "createIndexes", collection, "indexes", bson.A{spec})
+		}
+		reply := must(t, g, "shop", "listIndexes", collection)
+		listed := within(reply, "cursor", "firstBatch").(bson.A)
+		if len(listed) != 2 || text(listed[1], true) != text(d("v", int32(2), "key", d("a", int32(1)), "name", "by a", "background", true), true) {
+			t.Errorf("%s: %v", collection, listed)
 		}
 	}
 }
