@@ -39,7 +39,7 @@ type Options struct {
 	Listen string
 	// Log gets the gateway's log; nil discards it.
 	Log slog.Handler
-	// UpkeepEvery is the time between two looks at what retention has to do; 0: 10 s.
+	// UpkeepEvery is the longest time between two looks at what retention has to do, which also looks when a step becomes due; 0: 10 s.
 	UpkeepEvery time.Duration
 }
 

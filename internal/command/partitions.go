@@ -20,8 +20,8 @@ import (
 type Upkeep interface {
 	// Stopped returns why retention has stopped for a collection, or "".
 	Stopped(ns string) string
-	// Confirm lets it go on once past that reason.
-	Confirm(ns string)
+	// Confirm lets it go on past that reason, which it returns.
+	Confirm(ns string) string
 	// History returns the latest of what it did to a collection's partitions, oldest first.
 	History(ns string) []UpkeepEvent
 }
@@ -202,8 +202,7 @@ func (d *Data) confirmRetention(_ context.Context, req *Request, reply *Reply) e
 	if err != nil {
 		return err
 	}
-	reply.Elements = bsoncore.AppendStringElement(reply.Elements, "confirmed", d.Upkeep.Stopped(a.source.Namespace()))
-	d.Upkeep.Confirm(a.source.Namespace())
+	reply.Elements = bsoncore.AppendStringElement(reply.Elements, "confirmed", d.Upkeep.Confirm(a.source.Namespace()))
 	return nil
 }
 

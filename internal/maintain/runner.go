@@ -29,15 +29,16 @@ type Runner struct {
 // state is what a Runner remembers of a collection.
 type state struct {
 	since     *retention.Reading // the clocks that later readings are compared with; nil: the next reading
-	confirmed bool
 	stopped   string
+	waiting   []route.Partition // what is due and waits for a confirmation
+	confirmed map[string]bool   // partitions, by Name, as in retention.Input
 }
 
 // Options are what a Runner needs.
 type Options struct {
 	Catalog *catalog.Catalog
 	Log     *slog.Logger
-	Every   time.Duration // between two passes; 0: 10 s
+	Every   time.Duration // between two passes at most: one is made earlier when something becomes due; 0: 10 s
 	MaxDue  int           // most time ranges due at once without a confirmation; 0: 64
 	// BackendTime returns a backend's idea of now, or an error; nil: the wall clock alone counts.
 	BackendTime func(ctx context.Context, backend string) (time.Time, error)
@@ -74,25 +75,29 @@ func New(opts Options) *Runner {
 	return r
 }
 
-// Run makes passes until ctx ends, the first at once.
+// Run makes passes until ctx ends: the first at once, then when the next step of a collection is due, and at least every Options.Every.
 func (r *Runner) Run(ctx context.Context) {
-	tick := time.NewTicker(r.opts.Every)
-	defer tick.Stop()
 	for {
-		r.Pass(ctx)
+		p := r.pass(ctx)
+		_, now := r.opts.Clock()
+		next := time.NewTimer(p.next - now)
 		select {
 		case <-ctx.Done():
+			next.Stop()
 			return
-		case <-tick.C:
+		case <-next.C:
 		}
 	}
 }
 
 // Pass makes one pass and returns what it did. An error ends the pass for its collection, not for the others; the next pass tries again.
-func (r *Runner) Pass(ctx context.Context) []Event {
+func (r *Runner) Pass(ctx context.Context) []Event { return r.pass(ctx).events }
+
+func (r *Runner) pass(ctx context.Context) *pass {
 	r.passing.Lock()
 	defer r.passing.Unlock()
-	p := &pass{Runner: r}
+	_, now := r.opts.Clock()
+	p := &pass{Runner: r, next: now + r.opts.Every}
 	if err := r.opts.Catalog.Sweep(ctx); err != nil && ctx.Err() == nil {
 		p.note(Event{Action: Failed, Reason: "partitions could not be finished or undone", Err: err})
 	}
@@ -104,43 +109,59 @@ func (r *Runner) Pass(ctx context.Context) []Event {
 			p.look(ctx, col)
 		}
 	}
-	return p.events
+	return p
 }
 
 // pass is one pass of a Runner.
 type pass struct {
 	*Runner
 	events []Event
+	next   time.Duration // when the next one is to be, in monotonic time
 }
 
-// look does what is due for one collection.
+// look does what is due for one collection, and notes when there will be more to do: soon after, unless something failed or waits for somebody.
 func (p *pass) look(ctx context.Context, col *catalog.Collection) {
 	ns := col.Namespace()
+	_, looked := p.opts.Clock()
 	now, stop := p.now(ctx, col)
 	if stop != "" {
-		p.stop(ns, stop)
+		p.stop(ns, retention.Decision{Stop: stop})
 		return
 	}
-	d := retention.Decide(retention.Input{
-		Now: now, Layout: col.Table.Layout, Partitions: col.All, Hold: col.Hold, MaxDue: p.opts.MaxDue, Confirmed: p.takeConfirmation(ns),
-	})
-	p.stop(ns, d.Stop)
-	if err := p.makeAhead(ctx, ns, d.Make); err != nil {
+	in := retention.Input{
+		Now: now, Layout: col.Table.Layout, Partitions: col.All, Hold: col.Hold, MaxDue: p.opts.MaxDue, Confirmed: p.confirmed(ns),
+	}
+	d := retention.Decide(in)
+	p.stop(ns, d)
+	if err := p.carryOut(ctx, col, d); err != nil || d.Stop != "" {
 		return
+	}
+	in.Partitions = p.opts.Catalog.Snapshot().Collection(ns).All
+	if next, ok := retention.Next(in); ok {
+		p.next = min(p.next, looked+time.Duration(next-now)*time.Millisecond)
+	}
+}
+
+// carryOut does what was decided for a collection, up to the first error.
+func (p *pass) carryOut(ctx context.Context, col *catalog.Collection, d retention.Decision) error {
+	ns := col.Namespace()
+	if err := p.makeAhead(ctx, ns, d.Make); err != nil {
+		return err
 	}
 	keep := col.Table.Layout.Time.Keep
 	for _, part := range d.Hide {
 		e := Event{Collection: ns, Partition: part.Name(), Action: Hidden, Reason: fmt.Sprintf("it ended at %s and keep is %s", instant(part.End), keep)}
 		if err := p.do(e, func() error { return p.opts.Catalog.Hide(ctx, ns, part.Name()) }); err != nil {
-			return
+			return err
 		}
 	}
 	for _, part := range d.Drop {
 		e := Event{Collection: ns, Partition: part.Name(), Action: Dropped, Reason: fmt.Sprintf("it was hidden at %s and hold is %s", instant(part.Since), col.Hold)}
 		if err := p.do(e, func() error { return p.opts.Catalog.DropPartition(ctx, ns, part.Name()) }); err != nil {
-			return
+			return err
 		}
 	}
+	return nil
 }
 
 func (p *pass) makeAhead(ctx context.Context, ns string, places []route.Place) error {
@@ -214,27 +235,24 @@ func (r *Runner) stateOf(ns string) *state {
 	return s
 }
 
-// stop remembers why retention has stopped for a collection, "" for going on, and notes it when that is new.
-func (p *pass) stop(ns, reason string) {
+// stop remembers why retention has stopped for a collection, if it has, and notes that when it is new.
+func (p *pass) stop(ns string, d retention.Decision) {
 	p.mu.Lock()
 	s := p.stateOf(ns)
 	// Two reasons that differ in figures only are one.
-	begun := reason != "" && s.stopped == ""
-	s.stopped = reason
+	begun := d.Stop != "" && s.stopped == ""
+	s.stopped, s.waiting, s.confirmed = d.Stop, d.Waiting, d.Confirmed
 	p.mu.Unlock()
 	if begun {
-		p.note(Event{Collection: ns, Action: Stopped, Reason: reason})
+		p.note(Event{Collection: ns, Action: Stopped, Reason: d.Stop})
 	}
 }
 
-// takeConfirmation reports, once, that someone has confirmed.
-func (r *Runner) takeConfirmation(ns string) bool {
+// confirmed returns the partitions of a collection that someone has confirmed.
+func (r *Runner) confirmed(ns string) map[string]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.stateOf(ns)
-	confirmed := s.confirmed
-	s.confirmed = false
-	return confirmed
+	return r.stateOf(ns).confirmed
 }
 
 // Stopped returns why retention has stopped for a collection, or "".
@@ -244,13 +262,24 @@ func (r *Runner) Stopped(ns string) string {
 	return r.stateOf(ns).stopped
 }
 
-// Confirm lets a collection's retention go on once past the reason it stopped for: the clock is right as it is now, or as many partitions
-// as are due at the next pass are right.
-func (r *Runner) Confirm(ns string) {
+// Confirm lets a collection's retention go on past the reason that it has stopped for, and returns that: the clock is right as it is now; or the
+// partitions that are due are right, each to be hidden and, once hold has passed, to be dropped. Others that become due are not covered. It
+// holds until they are gone, or their time turns out not to have come, or the clock can't be trusted, or the process ends.
+func (r *Runner) Confirm(ns string) (reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.stateOf(ns)
-	s.since, s.confirmed = nil, true
+	if s.stopped == "" {
+		return ""
+	}
+	if len(s.waiting) == 0 {
+		s.since = nil // it is about the clock
+	}
+	s.confirmed = make(map[string]bool, len(s.waiting))
+	for _, p := range s.waiting {
+		s.confirmed[p.Name()] = true
+	}
+	return s.stopped
 }
 
 // note logs an event and keeps it.

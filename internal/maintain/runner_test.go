@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -247,10 +248,80 @@ func TestTooMuchDue(t *testing.T) {
 	r.want(before...)
 	r.wall = r.wall.AddDate(1, 0, 0)
 	r.restart()
+	if why := r.Confirm(ns); why != "" {
+		t.Errorf("nothing had been shown, and this was confirmed: %s", why)
+	}
+	r.pass(0)
+	r.want(before...)
+	if why := r.Confirm(ns); !strings.Contains(why, "9 time ranges") {
+		t.Errorf("confirmed: %q", why)
+	}
+	r.pass(0)
+	if slices.ContainsFunc(r.states(), func(s string) bool { return !strings.HasSuffix(s, "hidden") }) {
+		t.Errorf("confirmed, but %q", r.states())
+	}
+	r.pass(0)
+	r.want()
+}
+
+// A confirmation is of what was shown: hiding and dropping it, whatever hold is, and nothing else.
+func TestConfirmationCoversWhatWasShown(t *testing.T) {
+	r := newRig(t, "{time: {field: time, every: day}, keep: 1d, hold: 6h, ahead: 0}")
+	days := func(n int) {
+		for range n {
+			r.write()
+			r.wall, r.monotonic = r.wall.Add(24*time.Hour), r.monotonic+24*time.Hour
+		}
+	}
+	count := func(state string) (n int) {
+		for _, s := range r.states() {
+			if strings.HasSuffix(s, state) {
+				n++
+			}
+		}
+		return n
+	}
+	days(8) // no pass was made meanwhile: 7 have been due for a while
+	r.pass(0)
+	if r.Confirm(ns) == "" {
+		t.Fatal("more than may be were not stopped")
+	}
+	r.pass(0)
+	if n := count("hidden"); n != 7 {
+		t.Errorf("%d hidden: %q", n, r.states())
+	}
+	r.pass(5 * time.Hour)
+	if n := count("hidden"); n != 7 {
+		t.Errorf("not held: %q", r.states())
+	}
+	r.pass(time.Hour)
+	if n := count("hidden"); n != 0 || r.Stopped(ns) != "" {
+		t.Errorf("%d not dropped, stopped: %q", n, r.Stopped(ns))
+	}
+
+	days(8)
+	r.pass(0)
+	r.Confirm(ns)
+	days(6) // these become due before the next pass
+	r.pass(0)
+	if n := count("hidden"); n != 0 || !strings.Contains(r.Stopped(ns), "6 time ranges") {
+		t.Errorf("%d hidden, stopped: %q", n, r.Stopped(ns))
+	}
+
+	// What was confirmed while the clock was wrong is not confirmed any more when it is right again.
+	r.Confirm(ns)
+	r.wall = r.wall.AddDate(0, 0, -12)
+	r.pass(0)
+	if r.Confirm(ns); !strings.Contains(r.Stopped(ns), "the clock jumped") {
+		t.Errorf("stopped: %q", r.Stopped(ns))
+	}
+	r.pass(0)
+	r.wall = r.wall.AddDate(0, 0, 12)
+	r.pass(0)
 	r.Confirm(ns)
 	r.pass(0)
-	if slices.ContainsFunc(r.states(), func(s string) bool { return strings.HasSuffix(s, "active") }) {
-		t.Errorf("confirmed, but %q", r.states())
+	if n := count("hidden"); n > 5 || r.Stopped(ns) == "" {
+		t.Errorf("%d hidden on a confirmation of the clock: %q", n, r.states())
 	}
 }
 
@@ -288,4 +359,44 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	if e := r.History()[0]; e.Action != Made || !strings.Contains(e.Reason, "from 2026-01-11T00:00:00Z") {
 		t.Errorf("%+v", e)
 	}
+}
+
+// A Runner wakes when the next step is due, however long Options.Every is. This one test runs Run itself, on the virtual time of its bubble; the others
+// make passes at given clocks, since the jumps that they are about can't be had there: its wall clock and monotonic time always agree.
+func TestRunWakesWhenAStepIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "{time: {field: time, every: minute}, keep: 3m, hold: 0, ahead: 1}")
+		r.Runner = New(Options{Catalog: r.Catalog, Every: time.Hour})
+		r.wall = time.Now()
+		r.write()
+		first := r.Snapshot().Collection(ns).All[0]
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); r.Run(ctx) }()
+		time.Sleep(5*time.Minute + time.Second)
+		cancel()
+		<-ended
+		due := time.UnixMilli(first.End).Add(3 * time.Minute)
+		at := map[Action]time.Time{}
+		for _, e := range r.History() {
+			if e.Partition == first.Name() {
+				at[e.Action] = e.At
+			}
+		}
+		if late := at[Hidden].Sub(due); at[Hidden].IsZero() || late < 0 || late > time.Second {
+			t.Errorf("hidden at %s, due at %s", at[Hidden], due)
+		}
+		if late := at[Dropped].Sub(due); at[Dropped].IsZero() || late < 0 || late > time.Second {
+			t.Errorf("dropped at %s, due at %s", at[Dropped], due)
+		}
+		made := 0
+		for _, e := range r.History() {
+			if e.Action == Made {
+				made++
+			}
+		}
+		if made != 6 {
+			t.Errorf("%d partitions were made ahead in five minutes", made)
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package retention
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ func partition(text string) route.Partition {
 	if n, err := fmt.Sscan(text, &d, &state, &since); n == 0 {
 		panic(err)
 	}
+	p.Collection = fmt.Sprint("c", d)
 	p.Start, p.End, p.Since = day(d), day(d+1), day(max(since, 1))
 	switch state {
 	case "hidden":
@@ -58,7 +60,7 @@ func TestDecide(t *testing.T) {
 		now              int64
 		keep, hold       time.Duration
 		ahead, max       int
-		confirmed        bool
+		confirmed        string // days
 		partitions       string // by commas
 		make, hide, drop string
 		stop             string
@@ -79,14 +81,20 @@ func TestDecide(t *testing.T) {
 		{name: "hidden by hand, not expired", now: day(10), keep: 9 * d24, partitions: "5 hidden 5"},
 		{name: "the rest is the sweep's", now: day(10), keep: d24, partitions: "5 creating,6 dropping"},
 		{name: "too many", now: day(10), keep: d24, max: 3, partitions: "4 hidden 5,5,6,7", stop: "4 time ranges are due at once, more than 3"},
-		{name: "too many, confirmed", now: day(10), keep: d24, max: 3, confirmed: true, partitions: "4 hidden 5,5,6,7", hide: "5 6 7", drop: "4"},
+		{name: "too many, confirmed", now: day(10), keep: d24, max: 3, confirmed: "4 5 6 7", partitions: "4 hidden 5,5,6,7", hide: "5 6 7", drop: "4"},
+		{name: "some of them confirmed", now: day(10), keep: d24, max: 3, confirmed: "4", partitions: "4 hidden 5,5,6,7", hide: "5 6 7", drop: "4"},
+		{name: "too many others confirmed", now: day(10), keep: d24, max: 1, confirmed: "4 5", partitions: "4 hidden 5,5,6,7", stop: "2 time ranges are due at once, more than 1"},
+		{name: "confirmed and not due", now: day(10), keep: 9 * d24, max: 1, confirmed: "4 5", partitions: "4 hidden 5,5"},
 		{name: "as many as may be", now: day(10), keep: d24, max: 3, partitions: "5,6,7", hide: "5 6 7"},
 	} {
-		in := Input{Now: c.now, Layout: layout(c.keep, c.ahead), Hold: c.hold, MaxDue: c.max, Confirmed: c.confirmed}
+		in := Input{Now: c.now, Layout: layout(c.keep, c.ahead), Hold: c.hold, MaxDue: c.max, Confirmed: map[string]bool{}}
 		for text := range strings.SplitSeq(c.partitions, ",") {
 			if text != "" {
 				in.Partitions = append(in.Partitions, partition(text))
 			}
+		}
+		for text := range strings.FieldsSeq(c.confirmed) {
+			in.Confirmed[partition(text).Name()] = true
 		}
 		d := Decide(in)
 		made := days(d.Make, func(p route.Place) int64 { return p.Start })
@@ -97,6 +105,12 @@ func TestDecide(t *testing.T) {
 		}
 		if c.make == "" && c.ahead > 0 && made != "" {
 			t.Errorf("%s: make %q", c.name, made)
+		}
+		if waiting := len(d.Waiting); (waiting > 0) != (c.stop != "") || waiting > 0 && waiting != len(in.Partitions) {
+			t.Errorf("%s: %d wait", c.name, waiting)
+		}
+		if want := len(strings.Fields(c.confirmed)); c.name != "confirmed and not due" && len(d.Confirmed) != want || c.name == "confirmed and not due" && len(d.Confirmed) != 0 {
+			t.Errorf("%s: still confirmed: %v", c.name, d.Confirmed)
 		}
 	}
 }
@@ -165,6 +179,69 @@ func TestDecideNeverDestroysTooEarly(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Once what is decided for now is done, there is nothing to do until what Next says, and then there may be.
+func TestNext(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := Input{
+			Now:    day(1) + rapid.Int64Range(0, 30*86400000).Draw(t, "now"),
+			Layout: layout(time.Duration(rapid.IntRange(0, 200).Draw(t, "keep hours"))*time.Hour, rapid.IntRange(0, 3).Draw(t, "ahead")),
+			Hold:   time.Duration(rapid.IntRange(0, 50).Draw(t, "hold hours")) * time.Hour,
+		}
+		for d := 1; d < 28; d++ {
+			if rapid.Bool().Draw(t, "there") {
+				p := partition(fmt.Sprint(d))
+				p.State = rapid.SampledFrom([]route.State{route.Active, route.Hidden}).Draw(t, "state")
+				p.Since = day(1) + rapid.Int64Range(0, in.Now-day(1)).Draw(t, "since")
+				p.Restored = p.State == route.Active && rapid.IntRange(0, 4).Draw(t, "restored") == 0
+				in.Partitions = append(in.Partitions, p)
+			}
+		}
+		nothing := func() bool {
+			d := Decide(in)
+			return len(d.Make)+len(d.Hide)+len(d.Drop) == 0
+		}
+		in = done(in, Decide(in))
+		next, ok := Next(in)
+		if !ok {
+			in.Now += rapid.Int64Range(0, 400*86400000).Draw(t, "later")
+			if !nothing() {
+				t.Fatalf("nothing was to come, and at %d there is %+v", in.Now, Decide(in))
+			}
+			return
+		}
+		if next > in.Now {
+			in.Now = rapid.Int64Range(in.Now, next-1).Draw(t, "before")
+			if !nothing() {
+				t.Fatalf("before %d, at %d, there is %+v", next, in.Now, Decide(in))
+			}
+			in.Now = next
+		}
+		// At the start of a range nothing may be lacking.
+		if start, _ := in.Layout.Time.Cell(next); nothing() && start != next {
+			t.Fatalf("nothing to do at %d", next)
+		}
+	})
+}
+
+// done is what is there when a decision has been carried out.
+func done(in Input, d Decision) Input {
+	var left []route.Partition
+	for _, p := range in.Partitions {
+		if slices.ContainsFunc(d.Hide, func(o route.Partition) bool { return o.Name() == p.Name() }) {
+			p.State, p.Since = route.Hidden, in.Now
+		}
+		if !slices.ContainsFunc(d.Drop, func(o route.Partition) bool { return o.Name() == p.Name() }) {
+			left = append(left, p)
+		}
+	}
+	for i, m := range d.Make {
+		left = append(left, route.Partition{Collection: fmt.Sprint("made", i), Slot: -1, Start: m.Start, End: m.End, State: route.Active})
+	}
+	slices.SortStableFunc(left, func(a, b route.Partition) int { return cmp.Compare(a.Start, b.Start) })
+	in.Partitions = left
+	return in
 }
 
 func TestNow(t *testing.T) {

@@ -93,7 +93,7 @@ func openBackend(t testing.TB, c config.Backend) backend.Backend {
 type idle struct{}
 
 func (idle) Stopped(string) string                { return "" }
-func (idle) Confirm(string)                       {}
+func (idle) Confirm(string) string                { return "" }
 func (idle) History(string) []command.UpkeepEvent { return nil }
 
 // Run answers one command.
