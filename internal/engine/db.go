@@ -114,7 +114,7 @@ func Open(o Options) (*DB, error) {
 }
 
 func open(o Options, lock *pebble.Lock) (*DB, error) {
-	if err := checkFormat(o.FS, o.Dir); err != nil {
+	if err := errors.Join(checkFormat(o.FS, o.Dir), checkPebbleFormat(o.FS, o.Dir)); err != nil {
 		return nil, err
 	}
 	db := &DB{options: o, lock: lock, stop: make(chan struct{})}

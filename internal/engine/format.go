@@ -65,6 +65,19 @@ func checkFormat(fs vfs.FS, dir string) error {
 	return nil
 }
 
+// checkPebbleFormat refuses a folder whose Pebble format is higher than ours. Pebble would open it and go on in that format, in which a log that
+// is synced late can be taken for a corrupt one: see pebbleFormat.
+func checkPebbleFormat(fs vfs.FS, dir string) error {
+	d, err := pebble.Peek(dir, fs)
+	if err != nil {
+		return fmt.Errorf("read Pebble's format of data folder %q: %w", dir, err)
+	}
+	if d.Exists && d.FormatMajorVersion > pebbleFormat {
+		return fmt.Errorf("data folder %q was written by a newer Oxbow: Pebble's format %d, this one writes %d", dir, d.FormatMajorVersion, pebbleFormat)
+	}
+	return nil
+}
+
 // writeFormat marks a folder. One that holds somebody else's Pebble store is refused.
 func writeFormat(fs vfs.FS, dir, path string) error {
 	names, err := fs.List(dir)

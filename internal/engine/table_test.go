@@ -183,6 +183,18 @@ func TestDataFolder(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
+	raised := o
+	raised.Dir = filepath.Join(filepath.Dir(dir), "raised")
+	if db, err = Open(raised); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.pebble.RatchetFormatMajorVersion(pebbleFormat+1), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	dir, o = raised.Dir, raised
+	wantNamed("a higher format of Pebble", "newer")
+	dir = filepath.Join(filepath.Dir(dir), "data")
+	o.Dir = dir
 	format := filepath.Join(dir, formatFile)
 	for content, word := range map[string]string{"oxbow format 99\n": "newer", "oxbow format 0\n": "format 0", "rubbish": formatFile} {
 		if err := os.WriteFile(format, []byte(content), 0o600); err != nil {
