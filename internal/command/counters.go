@@ -16,29 +16,15 @@ type Counters struct {
 	Requests    atomic.Int64
 	BadMessages atomic.Int64
 	Panics      atomic.Int64
-	Insert      atomic.Int64
-	Query       atomic.Int64
-	Update      atomic.Int64
-	Delete      atomic.Int64
-	GetMore     atomic.Int64
-	Command     atomic.Int64
 	UserErrors  atomic.Int64 // commands that answered ok: 0
+	byKind      [kinds]atomic.Int64
 }
 
 // count adds one command to the counter that serverStatus shows it in: inserts, updates and deletes count by statement, as in MongoDB.
 func (c *Counters) count(req *Request) {
-	switch req.Name {
-	case "insert":
-		c.Insert.Add(req.statements("documents"))
-	case "update":
-		c.Update.Add(req.statements("updates"))
-	case "delete":
-		c.Delete.Add(req.statements("deletes"))
-	case "find":
-		c.Query.Add(1)
-	case "getMore":
-		c.GetMore.Add(1)
-	default:
-		c.Command.Add(1)
+	k, n := kindOf(req.Name), int64(1)
+	if statements := kindNames[k].statements; statements != "" {
+		n = req.statements(statements)
 	}
+	c.byKind[k].Add(n)
 }

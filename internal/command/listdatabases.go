@@ -90,11 +90,10 @@ func databaseDocument(name string, size int64) bson.Document {
 // databaseSizes sums the bytes on disk by database over all backends.
 func (d *Data) databaseSizes(ctx context.Context, showPartitions bool) (map[string]int64, error) {
 	s := d.Catalog.Snapshot()
-	owners := partitionDatabases(s)
-	sizes := make(map[string]int64)
+	shown := databases{snapshot: s, owners: partitionDatabases(s), showPartitions: showPartitions, sizes: make(map[string]int64)}
 	for _, c := range s.Collections("") {
 		if c.Created {
-			sizes[c.Database] += 0
+			shown.sizes[c.Database] += 0
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Exec.Backends)) {
@@ -105,12 +104,20 @@ func (d *Data) databaseSizes(ctx context.Context, showPartitions bool) (map[stri
 		list, _ := bson.Get(reply, "databases")
 		it := bson.Elements(list.Data)
 		for it.Next() {
-			if err := d.addDatabase(ctx, s, physical{name, nameOf(it.Value().Data)}, it.Value().Data, owners, showPartitions, sizes); err != nil {
+			if err := d.addDatabase(ctx, &shown, physical{name, nameOf(it.Value().Data)}, it.Value().Data); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return sizes, nil
+	return shown.sizes, nil
+}
+
+// databases are the databases that listDatabases shows, while their sizes are being added up.
+type databases struct {
+	snapshot       *catalog.Snapshot
+	owners         map[physical]string // see partitionDatabases
+	showPartitions bool
+	sizes          map[string]int64
 }
 
 // partitionDatabases maps each database that holds partitions to the database of their collection; where there are several, to the first by name.
@@ -128,21 +135,21 @@ func partitionDatabases(s *catalog.Snapshot) map[physical]string {
 }
 
 // addDatabase adds one physical database's size to the database that it shows as.
-func (d *Data) addDatabase(ctx context.Context, s *catalog.Snapshot, p physical, doc bson.Document, owners map[physical]string, showPartitions bool, sizes map[string]int64) error {
+func (d *Data) addDatabase(ctx context.Context, to *databases, p physical, doc bson.Document) error {
 	if p.database == d.Catalog.Database() {
 		return nil
 	}
 	v, _ := bson.Get(doc, "sizeOnDisk")
 	size, _ := v.AsInt64OK()
-	owner, holds := owners[p]
-	if !holds || owner == p.database || showPartitions {
-		sizes[p.database] += size
+	owner, holds := to.owners[p]
+	if !holds || owner == p.database || to.showPartitions {
+		to.sizes[p.database] += size
 		return nil
 	}
-	plain, _, err := d.plainCollections(ctx, view{snapshot: s}, p.backend, p.database)
+	plain, _, err := d.plainCollections(ctx, view{snapshot: to.snapshot}, p.backend, p.database)
 	if len(plain) > 0 {
-		sizes[p.database] += 0
+		to.sizes[p.database] += 0
 	}
-	sizes[owner] += size
+	to.sizes[owner] += size
 	return err
 }

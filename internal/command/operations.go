@@ -230,7 +230,7 @@ func (op *Operation) document(now time.Time, host string) bson.Document {
 	dst = bsoncore.AppendInt32Element(dst, "opid", op.id)
 	dst = bsoncore.AppendInt64Element(dst, "secs_running", seconds(running))
 	dst = bsoncore.AppendInt64Element(dst, "microsecs_running", running.Microseconds())
-	dst = bsoncore.AppendStringElement(dst, "op", op.kind())
+	dst = bsoncore.AppendStringElement(dst, "op", kindNames[kindOf(op.name)].operation)
 	dst = bsoncore.AppendStringElement(dst, "ns", op.namespace)
 	if op.secret {
 		dst = appendName(dst, "command", op.command)
@@ -244,21 +244,6 @@ func (op *Operation) document(now time.Time, host string) bson.Document {
 	dst = bsoncore.AppendInt32Element(dst, "numYields", 0)
 	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
 	return dst
-}
-
-// kind is currentOp's word for a command.
-func (op *Operation) kind() string {
-	switch op.name {
-	case "find":
-		return "query"
-	case "getMore":
-		return "getmore"
-	case "insert", "update":
-		return op.name
-	case "delete":
-		return "remove"
-	}
-	return "command"
 }
 
 // appendMetadata appends appName and clientMetadata.

@@ -112,10 +112,10 @@ func (t *Table) statusNetwork(dst []byte) []byte {
 }
 
 func (t *Table) statusOpcounters(dst []byte) []byte {
-	c := t.deps.Counters
-	return appendFigures(dst, figure{"insert", c.Insert.Load()}, figure{"query", c.Query.Load()},
-		figure{"update", c.Update.Load()}, figure{"delete", c.Delete.Load()},
-		figure{"getmore", c.GetMore.Load()}, figure{"command", c.Command.Load()})
+	for _, k := range [...]kind{kindInsert, kindQuery, kindUpdate, kindRemove, kindGetMore, kindCommand} {
+		dst = appendFigures(dst, figure{kindNames[k].counter, t.deps.Counters.byKind[k].Load()})
+	}
+	return dst
 }
 
 // statusMemory appends the process's memory in MiB, and the budget of what clients can make it hold, in bytes.

@@ -20,36 +20,7 @@ type usages struct {
 	by map[string]*usage
 }
 
-// The kinds of command that top tells apart.
-const (
-	kindQuery = iota
-	kindGetMore
-	kindInsert
-	kindUpdate
-	kindRemove
-	kindCommand
-	kinds
-)
-
-var kindNames = [kinds]string{"queries", "getmore", "insert", "update", "remove", "commands"}
-
 type usage [kinds]struct{ micros, count atomic.Int64 }
-
-func kindOf(command string) int {
-	switch command {
-	case "find":
-		return kindQuery
-	case "getMore":
-		return kindGetMore
-	case "insert":
-		return kindInsert
-	case "update":
-		return kindUpdate
-	case "delete":
-		return kindRemove
-	}
-	return kindCommand
-}
 
 func (u *usages) add(namespace, command string, took time.Duration) {
 	if strings.HasSuffix(namespace, ".$cmd") {
@@ -111,7 +82,7 @@ func (u *usage) append(dst []byte, namespace string) []byte {
 	}
 	dst = appendTimes(dst, "total", micros, count)
 	for kind := range u {
-		dst = appendTimes(dst, kindNames[kind], u[kind].micros.Load(), u[kind].count.Load())
+		dst = appendTimes(dst, kindNames[kind].top, u[kind].micros.Load(), u[kind].count.Load())
 	}
 	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
 	return dst
