@@ -310,10 +310,34 @@ func readPreference(v bson.Value) (bson.Document, error) {
 	}
 	switch name {
 	case "primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest":
-		return doc, nil
+		return doc, checkStaleness(doc, name)
 	}
 	return nil, mongoerr.New(mongoerr.FailedToParse, "Could not parse $readPreference mode '%s'. Only the modes 'primary', "+
 		"'primaryPreferred', 'secondary', 'secondaryPreferred', and 'nearest' are supported.", name)
+}
+
+// leastStaleness is the smallest maxStalenessSeconds
+// (https://www.mongodb.com/docs/manual/core/read-preference-staleness/).
+const leastStaleness = 90
+
+// checkStaleness checks maxStalenessSeconds, of which 0 and -1 are none.
+func checkStaleness(preference bson.Document, mode string) error {
+	v, ok := bson.Get(preference, "maxStalenessSeconds")
+	if !ok {
+		return nil
+	}
+	n, whole := wholeNumber(v)
+	switch {
+	case !whole || n < -1:
+		return mongoerr.New(mongoerr.BadValue, "maxStalenessSeconds must be a non-negative integer")
+	case n <= 0:
+		return nil
+	case mode == "primary":
+		return mongoerr.New(mongoerr.BadValue, "mode 'primary' cannot be used with maxStalenessSeconds")
+	case n < leastStaleness:
+		return mongoerr.New(mongoerr.MaxStalenessOutOfRange, "maxStalenessSeconds value can not be less than %d", leastStaleness)
+	}
+	return nil
 }
 
 func mustBe(field []byte, v bson.Value, t bson.Type) error {

@@ -127,9 +127,7 @@ func listedIndex(spec bson.Document) bson.Document {
 		switch string(it.Key()) {
 		case "v", "key", "name", "ns", "dropDups":
 		case "background":
-			if isTrue(it.Value()) {
-				dst = bsoncore.AppendBooleanElement(dst, "background", true)
-			}
+			dst = bsoncore.AppendBooleanElement(dst, "background", isTrue(it.Value()))
 		default:
 			dst = append(dst, it.Raw()...)
 		}

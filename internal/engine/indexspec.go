@@ -58,7 +58,7 @@ type specParser struct {
 	spec       bson.Document
 	into       *indexSpec
 	expire     *bson.Value
-	background bool
+	background *bool  // as it was given, nil: not
 	idOnly     string // an option that an _id index does not take
 }
 
@@ -99,7 +99,8 @@ func (p *specParser) field(name string, v bson.Value) error {
 	case "hidden":
 		return p.flag(name, v, &s.Hidden)
 	case "background":
-		return p.flag(name, v, &p.background) // every build is one that writers go on during: the option is only shown again
+		p.background = new(bool)
+		return p.flag(name, v, p.background) // every build is one that writers go on during: the option is only shown again
 	case "dropDups":
 		return p.flag(name, v, new(bool)) // sent by old clients, without effect since MongoDB 3.0
 	case "ns":
@@ -300,10 +301,13 @@ func (p *specParser) normal() bson.Document {
 	for _, f := range []struct {
 		name string
 		on   bool
-	}{{"unique", s.Unique}, {"sparse", s.Sparse}, {"hidden", s.Hidden}, {"background", p.background}} {
+	}{{"unique", s.Unique}, {"sparse", s.Sparse}, {"hidden", s.Hidden}} {
 		if f.on {
 			d = bsoncore.AppendBooleanElement(d, f.name, true)
 		}
+	}
+	if p.background != nil {
+		d = bsoncore.AppendBooleanElement(d, "background", *p.background)
 	}
 	if s.Partial != nil {
 		d = bsoncore.AppendDocumentElement(d, "partialFilterExpression", s.Partial)
