@@ -41,6 +41,8 @@ type Options struct {
 	Log slog.Handler
 	// UpkeepEvery is the longest time between two looks at what retention has to do, which also looks when a step becomes due; 0: 10 s.
 	UpkeepEvery time.Duration
+
+	stallTimeout time.Duration // of the server, for tests
 }
 
 // Gateway is a running gateway.
@@ -132,7 +134,7 @@ func (g *Gateway) serve(listener net.Listener, recent *command.RecentLog, author
 		Catalog: g.catalog, Cursors: cursors, Now: time.Now, Upkeep: upkeep{g.runner},
 		Exec: &exec.Executor{Backends: g.backends, Gone: g.gone, Memory: g.budget},
 	})
-	g.server = server.New(listener, g.table, counters, g.log, server.Options{Memory: g.budget, TLS: g.tls})
+	g.server = server.New(listener, g.table, counters, g.log, server.Options{Memory: g.budget, TLS: g.tls, StallTimeout: g.options.stallTimeout})
 	running, stop := context.WithCancel(context.Background())
 	g.stop = stop
 	go func() {
