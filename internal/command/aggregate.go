@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"oxbow/internal/bson"
+	"oxbow/internal/mongoerr"
 	"oxbow/internal/plan"
 	"oxbow/internal/query"
 	"oxbow/internal/statement"
@@ -23,10 +24,16 @@ func (d *Data) aggregate(ctx context.Context, req *Request, reply *Reply) error 
 	if err != nil {
 		return err
 	}
-	if a.source.Collection == nil && !d.joinsLayout(a, req) {
+	if a.source.Collection == nil {
 		if err := d.checkOutput(req, a.source.Backend); err != nil {
 			return err
 		}
+	}
+	joins, err := d.joinsLayout(a, req)
+	if err != nil {
+		return err
+	}
+	if a.source.Collection == nil && !joins {
 		return d.forwardCursor(ctx, a.source, 0, req, reply)
 	}
 	if err := refuseSnapshot(req.ReadConcern); err != nil {
@@ -51,7 +58,15 @@ func (d *Data) aggregateDatabase(ctx context.Context, req *Request, reply *Reply
 	if err := d.open(req.Database); err != nil {
 		return err
 	}
-	src := plan.Source{Database: req.Database, Name: "$cmd.aggregate", Backend: d.Catalog.BackendFor(req.Database)}
+	s := d.Catalog.Snapshot()
+	src := plan.Source{Database: req.Database, Name: "$cmd.aggregate", Backend: s.BackendFor(req.Database)}
+	joins, err := d.joinsLayout(view{s, src}, req)
+	if err != nil {
+		return err
+	}
+	if joins {
+		return mongoerr.New(mongoerr.CommandNotSupported, "an aggregation on a database is not supported with a collection that has a layout")
+	}
 	if err := d.checkOutput(req, src.Backend); err != nil {
 		return err
 	}
@@ -96,34 +111,38 @@ func (d *Data) lookup(a view) func(context.Context, string, query.Head) (query.D
 	}
 }
 
-// joinsLayout reports whether a pipeline on a plain collection names a collection with a layout on the side: its backend would find none of that
-// one's documents.
-func (d *Data) joinsLayout(a view, req *Request) bool {
+// joinsLayout reports whether a pipeline names a collection with a layout on the side: a backend that runs it whole would find none of that one's
+// documents. One that names the catalog's database is refused.
+func (d *Data) joinsLayout(a view, req *Request) (bool, error) {
 	v, ok := bson.Get(req.Body, "pipeline")
-	if !ok || len(a.snapshot.Collections(a.source.Database)) == 0 {
-		return false
+	if !ok {
+		return false, nil
 	}
-	return namesLayout(v, a)
+	joins := false
+	err := sideCollections(v, a.source.Database, func(database, name string) error {
+		joins = joins || a.snapshot.Collection(database+"."+name) != nil
+		return d.open(database)
+	})
+	return joins, err
 }
 
-// namesLayout looks for the places where stages name another collection: from ($lookup, $graphLookup), coll ($unionWith, $out, $merge), into, and a
-// stage's plain string argument.
-func namesLayout(v bson.Value, a view) bool {
+// sideCollections visits what stands where stages name another collection: in from ($lookup, $graphLookup), coll ($unionWith, $out, $merge), into, and as the
+// plain argument of a stage. A collection is named by itself or with its database, as {db, coll}. What stands there for another reason is visited too.
+func sideCollections(v bson.Value, database string, visit func(database, collection string) error) error {
 	if v.Type != bson.TypeDocument && v.Type != bson.TypeArray {
-		return false
+		return nil
 	}
 	it := bson.Elements(v.Data)
 	for it.Next() {
-		switch key := string(it.Key()); key {
-		case "from", "coll", "into", "$out", "$unionWith":
-			name, ok := it.Value().StringValueOK()
-			if ok && a.snapshot.Collection(a.source.Database+"."+name) != nil {
-				return true
+		switch string(it.Key()) {
+		case "from", "coll", "into", "$out", "$merge", "$unionWith":
+			if err := visit(outputOf(it.Value(), database)); err != nil {
+				return err
 			}
 		}
-		if namesLayout(it.Value(), a) {
-			return true
+		if err := sideCollections(it.Value(), database, visit); err != nil {
+			return err
 		}
 	}
-	return false
+	return nil
 }

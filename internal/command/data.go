@@ -181,24 +181,3 @@ func (d *Data) cursorOptions(req *Request, ns string) cursor.Options {
 	}
 	return o
 }
-
-// unknown answers commands that are not in the table: they go as they came to the backend of their database, which knows them or
-// not. One that names a collection with a layout is refused, since it would see none of its documents.
-func (d *Data) unknown(ctx context.Context, req *Request, reply *Reply) error {
-	if err := d.open(req.Database); err != nil {
-		return err
-	}
-	s := d.Catalog.Snapshot()
-	name, isName := req.Argument.StringValueOK()
-	if isName && s.Collection(req.Database+"."+name) != nil {
-		if d.Exec.Abilities(s.BackendFor(req.Database)).Embedded {
-			return mongoerr.New(mongoerr.CommandNotFound, "no such command: '%s'", req.Name)
-		}
-		return mongoerr.New(mongoerr.CommandNotSupported, "'%s' is not supported on %s.%s, which has a layout", req.Name, req.Database, name)
-	}
-	a := view{s, plan.Source{Database: req.Database, Name: name, Backend: s.BackendFor(req.Database)}}
-	if err := a.writable(); isName && err != nil {
-		return err
-	}
-	return d.forward(ctx, a.source.Backend, req, reply)
-}

@@ -28,7 +28,13 @@ func (d *Data) explain(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
-	if a.source.Collection == nil && !(name == "aggregate" && d.joinsLayout(a, inner)) {
+	joins := false
+	if name == "aggregate" {
+		if joins, err = d.joinsLayout(a, inner); err != nil {
+			return err
+		}
+	}
+	if a.source.Collection == nil && !joins {
 		return d.forward(ctx, a.source.Backend, req, reply)
 	}
 	p, err := d.planExplain(a, inner)

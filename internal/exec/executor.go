@@ -47,13 +47,8 @@ func (e *Executor) Run(ctx context.Context, name string, req *backend.Request) (
 	return reply, nil
 }
 
-// send sends a command to a target and returns a reply with ok: 1.
-func (e *Executor) send(ctx context.Context, t plan.Target, c plan.Command) (bson.Document, error) {
-	return e.sendWithin(ctx, nil, t, c)
-}
-
-// sendWithin is send with an account that is charged for the reply.
-func (e *Executor) sendWithin(ctx context.Context, account *memory.Account, t plan.Target, c plan.Command) (bson.Document, error) {
+// send sends a command to a target and returns a reply with ok: 1, for which the account is charged.
+func (e *Executor) send(ctx context.Context, account *memory.Account, t plan.Target, c plan.Command) (bson.Document, error) {
 	reply, err := e.Run(ctx, t.Backend, &backend.Request{Body: withTimeLimit(ctx, c).For(t.Namespace), Memory: account})
 	if err != nil {
 		return nil, err

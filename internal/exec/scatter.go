@@ -27,7 +27,7 @@ func (e *Executor) eachWithin(ctx context.Context, accounts []memory.Account, ta
 	case 0:
 		return nil
 	case 1:
-		reply, err := e.sendWithin(ctx, account(0), targets[0], c)
+		reply, err := e.send(ctx, account(0), targets[0], c)
 		if err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func (e *Executor) eachWithin(ctx context.Context, accounts []memory.Account, ta
 	g.SetLimit(Fanout)
 	for i, t := range targets {
 		g.Go(func() error {
-			reply, err := e.sendWithin(ctx, account(i), t, c)
+			reply, err := e.send(ctx, account(i), t, c)
 			if err != nil {
 				return err
 			}

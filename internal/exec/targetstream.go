@@ -68,7 +68,7 @@ func (s *targetStream) open(ctx context.Context) error {
 	if c.Name == "aggregate" {
 		c = c.With(cursorElement(s.batchSize))
 	}
-	reply, err := s.exec.sendWithin(ctx, &s.memory, s.target, c)
+	reply, err := s.exec.send(ctx, &s.memory, s.target, c)
 	if err != nil {
 		return err
 	}
