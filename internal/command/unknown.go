@@ -13,8 +13,8 @@ import (
 // MongoDB's commands outside the table that no partition and no catalog can be reached by, so that any server may have them (docs/commands.md).
 var (
 	// aboutServer name no collection.
-	aboutServer = []string{"atlasVersion", "balancerStatus", "connPoolStats", "features", "getFreeMonitoringStatus", "getShardMap", "listShards",
-		"replSetGetConfig", "replSetGetStatus", "rolesInfo", "shardConnPoolStats", "usersInfo"}
+	aboutServer = []string{"atlasVersion", "balancerStatus", "connPoolStats", "getFreeMonitoringStatus", "getShardMap", "listShards",
+		"replSetGetConfig", "replSetGetStatus", "shardConnPoolStats"}
 	// aboutCollection name one collection, of the command's database, and that in their first field.
 	aboutCollection = []string{"collMod", "compact", "convertToCapped", "planCacheClear", "planCacheClearFilters", "planCacheListFilters",
 		"planCacheSetFilter", "reIndex", "setIndexCommitQuorum"}

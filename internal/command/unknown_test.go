@@ -59,7 +59,7 @@ collections:
 		`{"shutdown": 1}`,
 		`{"somethingNew": {"$uuid": "9f3c0000-0000-4000-8000-000000000001"}}`,
 	}
-	about := []string{`{"replSetGetStatus": 1}`, `{"usersInfo": 1}`, `{"compact": "c"}`, `{"collMod": "c", "validationLevel": "off"}`, `{"convertToCapped": "c", "size": 1}`}
+	about := []string{`{"replSetGetStatus": 1}`, `{"connPoolStats": 1}`, `{"compact": "c"}`, `{"collMod": "c", "validationLevel": "off"}`, `{"convertToCapped": "c", "size": 1}`}
 	reaching := map[string]mongoerr.Code{
 		`{"compact": "split_0"}`:                                         mongoerr.IllegalOperation,
 		`{"convertToCapped": "split_1", "size": 1}`:                      mongoerr.IllegalOperation,
