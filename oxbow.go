@@ -16,8 +16,10 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"sync/atomic"
 	"time"
 
+	"oxbow/internal/admin"
 	"oxbow/internal/backend"
 	"oxbow/internal/catalog"
 	"oxbow/internal/command"
@@ -26,6 +28,7 @@ import (
 	"oxbow/internal/exec"
 	"oxbow/internal/maintain"
 	"oxbow/internal/memory"
+	"oxbow/internal/observe"
 	"oxbow/internal/server"
 )
 
@@ -55,9 +58,11 @@ type Gateway struct {
 	catalog  *catalog.Catalog
 	server   *server.Server
 	table    *command.Table
-	tls      *server.TLS // nil: connections are not encrypted
+	doors    *doors
+	admin    *admin.Server // nil: HTTP is not served
 	runner   *maintain.Runner
 	stop     context.CancelFunc
+	stopping atomic.Bool
 	done     chan struct{} // closed when upkeep has ended
 	failed   chan error    // what Serve returned
 }
@@ -77,22 +82,16 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 		return nil, fmt.Errorf("divide memory: %w", err)
 	}
 	g.budget = memory.New(g.memory.Clients)
-	if t := cfg.TLS; t != nil {
-		if g.tls, err = server.LoadTLS(t.Certificate, t.Key, t.Clients); err != nil {
-			return nil, err
-		}
-	}
-	listener, err := server.Listen(cfg.Listen, cfg.Authorize)
-	if err != nil {
+	if g.doors, err = openDoors(cfg); err != nil {
 		return nil, err
 	}
 	if g.backends, err = g.openBackends(cfg); err == nil {
 		g.catalog, err = catalog.Open(ctx, catalog.Options{Config: cfg, Backends: g.backends, Log: g.log, Now: time.Now})
 	}
 	if err != nil {
-		return nil, errors.Join(err, listener.Close(), closeBackends(g.backends))
+		return nil, errors.Join(err, g.doors.close(), closeBackends(g.backends))
 	}
-	g.serve(listener, recent, cfg.Authorize)
+	g.serve(recent, cfg.Authorize)
 	return g, nil
 }
 
@@ -116,15 +115,15 @@ func (o *Options) load() (*config.Config, error) {
 }
 
 // serve starts to answer clients and to look after partitions.
-func (g *Gateway) serve(listener net.Listener, recent *command.RecentLog, authorize bool) {
+func (g *Gateway) serve(recent *command.RecentLog, authorize bool) {
 	counters := &command.Counters{}
 	cursors := cursor.NewRegistry(cursor.IdleTimeout, g.budget)
+	sessions := cursor.NewSessions(cursor.SessionTimeout)
 	g.table = command.New(command.Deps{
-		Log: g.log, RecentLog: recent, Now: time.Now, Counters: counters, Cursors: cursors,
-		Sessions: cursor.NewSessions(cursor.SessionTimeout),
-		Server:   about(listener.Addr()),
-		Memory:   g.budget,
-		Users:    g.catalog, Authorize: authorize,
+		Log: g.log, RecentLog: recent, Now: time.Now, Counters: counters, Cursors: cursors, Sessions: sessions,
+		Server: about(g.doors.clients.Addr()),
+		Memory: g.budget,
+		Users:  g.catalog, Authorize: authorize,
 		Sections: []command.StatusSection{{Name: "oxbow", Append: g.appendStatus}},
 	})
 	g.runner = maintain.New(maintain.Options{
@@ -134,7 +133,12 @@ func (g *Gateway) serve(listener net.Listener, recent *command.RecentLog, author
 		Catalog: g.catalog, Cursors: cursors, Now: time.Now, Upkeep: upkeep{g.runner},
 		Exec: &exec.Executor{Backends: g.backends, Gone: g.gone, Memory: g.budget},
 	})
-	g.server = server.New(listener, g.table, counters, g.log, server.Options{Memory: g.budget, TLS: g.tls, StallTimeout: g.options.stallTimeout})
+	metrics := observe.New(g.table.Names())
+	metrics.Add(observe.NewFigures(observe.Sources{
+		Counters: counters, Table: g.table, Cursors: cursors, Sessions: sessions, Memory: g.budget, Catalog: g.catalog.Snapshot, Now: time.Now,
+	}))
+	g.table.Observe(metrics)
+	g.server = server.New(g.doors.clients, g.table, counters, g.log, server.Options{Memory: g.budget, TLS: g.doors.tls, StallTimeout: g.options.stallTimeout})
 	running, stop := context.WithCancel(context.Background())
 	g.stop = stop
 	go func() {
@@ -142,7 +146,8 @@ func (g *Gateway) serve(listener net.Listener, recent *command.RecentLog, author
 		g.runner.Run(running)
 	}()
 	go func() { g.failed <- g.server.Serve() }()
-	g.log.Info("serving", "address", listener.Addr().String())
+	g.log.Info("serving", "address", g.Addr().String())
+	g.serveHTTP(metrics)
 }
 
 // Addr is the address that clients connect to.
@@ -167,8 +172,8 @@ func (g *Gateway) Reload(ctx context.Context) error {
 		return err
 	}
 	certificates := func() {}
-	if g.tls != nil {
-		if certificates, err = g.tls.Read(); err != nil {
+	if g.doors.tls != nil {
+		if certificates, err = g.doors.tls.Read(); err != nil {
 			return fmt.Errorf("reload: %w", err)
 		}
 	}
@@ -182,7 +187,11 @@ func (g *Gateway) Reload(ctx context.Context) error {
 
 // Close stops: new commands are refused, running ones finish until ctx ends and are interrupted then, backends are closed.
 func (g *Gateway) Close(ctx context.Context) error {
+	g.stopping.Store(true)
 	err := g.server.Shutdown(ctx)
+	if g.admin != nil {
+		err = errors.Join(err, g.admin.Close(ctx))
+	}
 	g.stop()
 	<-g.done
 	return errors.Join(err, closeBackends(g.backends))

@@ -28,3 +28,12 @@ func (c *Counters) count(req *Request) {
 	}
 	c.byKind[k].Add(n)
 }
+
+// Operations are the counters of serverStatus' opcounters, by the names that stand there.
+func (c *Counters) Operations() map[string]int64 {
+	counts := make(map[string]int64, kinds)
+	for k := range c.byKind {
+		counts[kindNames[k].counter] = c.byKind[k].Load()
+	}
+	return counts
+}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -19,8 +20,12 @@ import (
 func (t *Table) Run(ctx context.Context, req *Request, reply *Reply) {
 	start := len(reply.Elements)
 	reply.Elements = append(reply.Elements, 0, 0, 0, 0)
+	began := t.deps.Now()
 	entry, err := t.dispatch(ctx, req, reply)
 	t.deps.Counters.Requests.Add(1)
+	if t.observer != nil {
+		t.observer.Command(req.Name, t.deps.Now().Sub(began), codeOf(err, reply))
+	}
 	if err != nil {
 		t.deps.Counters.UserErrors.Add(1)
 		reply.Document, reply.Again = nil, false
@@ -33,6 +38,22 @@ func (t *Table) Run(ctx context.Context, req *Request, reply *Reply) {
 	}
 	reply.Elements = append(reply.Elements, 0)
 	binary.LittleEndian.PutUint32(reply.Elements[start:], uint32(len(reply.Elements)-start))
+}
+
+// codeOf is the code of a command that answers ok: 0, a backend's own answer among them.
+func codeOf(err error, reply *Reply) mongoerr.Code {
+	if err != nil {
+		return mongoerr.From(err).Code
+	}
+	if reply.Document == nil {
+		return 0
+	}
+	if ok, _ := bson.Get(reply.Document, "ok"); isTrue(ok) {
+		return 0
+	}
+	code, _ := bson.Get(reply.Document, "code")
+	n, _ := code.AsInt64OK()
+	return cmp.Or(mongoerr.Code(n), mongoerr.UnknownError)
 }
 
 // dispatch finds the command and runs it; the entry is nil when it is not in the table.

@@ -10,6 +10,7 @@ import (
 	"oxbow/internal/bson"
 	"oxbow/internal/cursor"
 	"oxbow/internal/memory"
+	"oxbow/internal/mongoerr"
 )
 
 // Handler answers one command. It appends the elements of its answer to reply.Elements (ok follows by itself) or sets
@@ -73,6 +74,12 @@ type Deps struct {
 	Sections []StatusSection
 }
 
+// Observer notes commands. Its methods run while the client waits.
+type Observer interface {
+	// Command notes a command of the table, or one that it doesn't have, by its name; code is 0 when it succeeded.
+	Command(name string, took time.Duration, code mongoerr.Code)
+}
+
 // ServerInfo is what the commands tell about this process.
 type ServerInfo struct {
 	Version  string    // MongoDB's version that is answered as, such as "7.0.14"
@@ -99,6 +106,7 @@ type Table struct {
 	topology     topology
 	usages       usages
 	needs        map[string]need
+	observer     Observer // nil: nobody is told of commands
 }
 
 // New returns a table with the gateway's own commands.
@@ -157,6 +165,18 @@ func (t *Table) Sweep() {
 
 // Close closes every cursor, which frees what they hold of the backends; the server calls it when the last connection has ended.
 func (t *Table) Close() { t.deps.Cursors.Close() }
+
+// Names returns the names of the commands, aliases left out, in their order.
+func (t *Table) Names() []string {
+	var names []string
+	for _, e := range t.entries() {
+		names = append(names, e.name)
+	}
+	return names
+}
+
+// Observe sets who is told of every command that was answered. Call it before the first Run.
+func (t *Table) Observe(o Observer) { t.observer = o }
 
 // entries returns the commands in the order of their names, aliases left out.
 func (t *Table) entries() []*Entry {

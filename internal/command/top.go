@@ -54,6 +54,34 @@ func (u *usages) make(namespace string) *usage {
 	return one
 }
 
+// Usage is what the commands on one collection came to since the start.
+type Usage struct {
+	Namespace string
+	Count     int64
+	Took      time.Duration
+}
+
+// Usages returns what commands came to by collection, of at most maxUsages collections, in no particular order.
+func (t *Table) Usages() []Usage {
+	u := &t.usages
+	u.mu.RLock()
+	defer u.mu.RUnlock()
+	out := make([]Usage, 0, len(u.by))
+	for name, one := range u.by {
+		micros, count := one.total()
+		out = append(out, Usage{Namespace: name, Count: count, Took: time.Duration(micros) * time.Microsecond})
+	}
+	return out
+}
+
+func (u *usage) total() (micros, count int64) {
+	for kind := range u {
+		micros += u[kind].micros.Load()
+		count += u[kind].count.Load()
+	}
+	return micros, count
+}
+
 // top gives the time spent by collection, in microseconds, with the kinds of command apart.
 func (t *Table) top(_ context.Context, _ *Request, reply *Reply) error {
 	u := &t.usages
@@ -75,11 +103,7 @@ func (t *Table) top(_ context.Context, _ *Request, reply *Reply) error {
 
 func (u *usage) append(dst []byte, namespace string) []byte {
 	at, dst := bsoncore.AppendDocumentElementStart(dst, namespace)
-	var micros, count int64
-	for kind := range u {
-		micros += u[kind].micros.Load()
-		count += u[kind].count.Load()
-	}
+	micros, count := u.total()
 	dst = appendTimes(dst, "total", micros, count)
 	for kind := range u {
 		dst = appendTimes(dst, kindNames[kind].top, u[kind].micros.Load(), u[kind].count.Load())

@@ -22,6 +22,13 @@ type Config struct {
 	Users       []auth.User       // in the order of the file; createUser makes others
 	Authorize   bool              // commands need the roles of a user ("auth: on")
 	TLS         *TLS              // nil: connections are not encrypted
+	HTTP        *HTTP             // nil: not served
+}
+
+// HTTP is where operators' tools are served.
+type HTTP struct {
+	Listen    string // host:port
+	TokenFile string // a file with the token that is asked for; "": none, on loopback only
 }
 
 // TLS are the files of an encrypted listener, PEM all.

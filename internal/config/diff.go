@@ -39,6 +39,9 @@ func Diff(from, to *Config, made func(namespace string) bool) error {
 	if from.Authorize != to.Authorize {
 		reasons = append(reasons, fmt.Errorf("auth: it can't change while the gateway runs; without the key it is on where users are named"))
 	}
+	if (from.HTTP == nil) != (to.HTTP == nil) || from.HTTP != nil && *from.HTTP != *to.HTTP {
+		reasons = append(reasons, fmt.Errorf("http: it can't change while the gateway runs"))
+	}
 	if (from.TLS == nil) != (to.TLS == nil) || from.TLS != nil && *from.TLS != *to.TLS {
 		reasons = append(reasons, fmt.Errorf("tls: it can't change while the gateway runs"))
 	}

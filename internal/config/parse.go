@@ -46,8 +46,8 @@ func Parse(name string, data []byte) (*Config, error) {
 	cfg.readUsers(m)
 	cfg.checkBeyond(m, listenAt)
 	cfg.readTLS(m)
-	m.refusePlanned("http")
-	m.close("listen", "memory", "tls", "auth", "users", "backends", "catalog", "databases", "collections")
+	cfg.readHTTP(m)
+	m.close("listen", "memory", "http", "tls", "auth", "users", "backends", "catalog", "databases", "collections")
 	if err := r.err(); err != nil {
 		return nil, err
 	}

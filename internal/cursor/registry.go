@@ -341,6 +341,26 @@ func (e *entry) info() Info {
 	return i
 }
 
+// Len is the number of live cursors.
+func (r *Registry) Len() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for _, e := range r.mu.cursors {
+		if !e.killed {
+			n++
+		}
+	}
+	return n
+}
+
+// Totals returns what the registry counted.
+func (r *Registry) Totals() Totals {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.totals
+}
+
 // List returns the live cursors in no particular order, and the totals.
 func (r *Registry) List() ([]Info, Totals) {
 	r.mu.Lock()

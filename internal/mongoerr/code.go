@@ -158,6 +158,7 @@ const (
 	IDLDuplicateField             Code = 40413
 	IDLMissingField               Code = 40414
 	IDLUnknownField               Code = 40415
+	UserExists                    Code = 51003
 	IDLValueBelowMin              Code = 51024
 	PositionalNoFilter            Code = 51050
 	RegexOptionsTwice             Code = 51074
@@ -169,7 +170,6 @@ const (
 	MinNotBelowMax                Code = 51175
 	PositionalNoMatch             Code = 51246
 	PositionalMismatch            Code = 51247
-	UserExists                    Code = 51003
 	ProjectionEmptyObject         Code = 51270
 	ProjectionEmpty               Code = 51272
 	SortKeyDuplicate              Code = 7472500

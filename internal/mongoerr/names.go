@@ -381,3 +381,9 @@ func (c Code) String() string {
 	}
 	return fmt.Sprintf("Location%d", int32(c))
 }
+
+// Known reports whether the code has a name of MongoDB's.
+func (c Code) Known() bool {
+	_, ok := names[c]
+	return ok
+}

@@ -1,0 +1,9 @@
+// Package admin serves HTTP to operators and their tools: metrics, health and readiness.
+//
+// It is not on the way of any client's command, and changes nothing.
+//
+// Invariants: beyond loopback nothing but health and readiness is answered without the token; a slow or silent client is let go; the token shows in no
+// answer and no log.
+//
+// The Go library imports it; it imports nothing of Oxbow.
+package admin

@@ -1,0 +1,43 @@
+package config
+
+import (
+	"net"
+	"strconv"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// readHTTP reads the key http: an address, or {listen: an address, token: a file}. Beyond loopback it takes a token.
+func (cfg *Config) readHTTP(m *mapping) {
+	n := m.take("http")
+	if n == nil {
+		return
+	}
+	h := &HTTP{}
+	at, path := n, "http"
+	if text, plain := scalar(n); plain {
+		h.Listen = text
+	} else {
+		keys := openMapping(m.report, n, "http")
+		var node ast.Node
+		h.Listen, node = keys.text("listen")
+		h.TokenFile, _ = keys.text("token")
+		keys.close("listen", "token")
+		if node == nil {
+			m.add(n, "http", "needs listen, as 127.0.0.1:8017")
+			return
+		}
+		at, path = node, "http.listen"
+	}
+	host, port, err := net.SplitHostPort(h.Listen)
+	p, wrong := strconv.Atoi(port)
+	switch {
+	case err != nil || wrong != nil || p < 0 || p > 65535:
+		m.add(at, path, "%q is not host:port", h.Listen)
+	case host != "" && host != "localhost" && net.ParseIP(host) == nil:
+		m.add(at, path, "%q is not an IP address", host)
+	case Beyond(h.Listen) && h.TokenFile == "":
+		m.add(at, path, "%q is not a loopback address: beyond this machine HTTP takes a token, as {listen: …, token: FILE}", host)
+	}
+	cfg.HTTP = h
+}
