@@ -109,7 +109,7 @@ func (p *argumentParser) field(key []byte, v bson.Value) error {
 	case "maxTimeMS":
 		a.MaxTime, err = milliseconds(v)
 	case "readConcern":
-		a.ReadConcern, err = readConcern(v)
+		a.ReadConcern, err = parseReadConcern(v)
 	case "writeConcern":
 		a.WriteConcern, err = writeConcern(v)
 	case "$readPreference":

@@ -5,7 +5,8 @@ import (
 	"oxbow/internal/mongoerr"
 )
 
-func readConcern(v bson.Value) (bson.Document, error) {
+// parseReadConcern checks the field readConcern, with MongoDB's errors.
+func parseReadConcern(v bson.Value) (bson.Document, error) {
 	doc, ok := v.DocumentOK()
 	if !ok {
 		return nil, wrongType("readConcern", v.Type, "object")

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"encoding/base64"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
@@ -61,41 +62,7 @@ func userFilter(req *Request) (func(auth.UserName) bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(n auth.UserName) bool {
-		for _, wanted := range names {
-			if wanted == n {
-				return true
-			}
-		}
-		return false
-	}, nil
-}
-
-// usersNamed reads one user or an array of users.
-func usersNamed(v bson.Value, database string) ([]auth.UserName, error) {
-	var names []auth.UserName
-	for _, v := range oneOrMore(v) {
-		name, db, err := nameAndDatabase(v, "user", database)
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, auth.UserName{Name: name, Database: db})
-	}
-	return names, nil
-}
-
-// oneOrMore returns the values of an array, or the one value.
-func oneOrMore(v bson.Value) []bson.Value {
-	a, ok := v.ArrayOK()
-	if !ok {
-		return []bson.Value{v}
-	}
-	var list []bson.Value
-	it := bson.Elements(a)
-	for it.Next() {
-		list = append(list, it.Value())
-	}
-	return list
+	return func(n auth.UserName) bool { return slices.Contains(names, n) }, nil
 }
 
 // userShown says what of a user is shown.
@@ -143,46 +110,6 @@ func appendCredentials(dst []byte, u *auth.User) []byte {
 		dst = bsoncore.AppendStringElement(dst, "serverKey", text(c.ServerKey))
 		dst, _ = bsoncore.AppendDocumentEnd(dst, one)
 	}
-	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
-	return dst
-}
-
-// rolesInfo lists roles. All are built in, so a list of the database's own ({rolesInfo: 1}) has them only with showBuiltinRoles.
-func (t *Table) rolesInfo(_ context.Context, req *Request, reply *Reply) error {
-	var roles []auth.Role
-	if bson.IsNumber(req.Argument.Type) {
-		if truthy(req.Body, "showBuiltinRoles") {
-			for _, name := range auth.RoleNames() {
-				roles = append(roles, auth.Role{Name: name, Database: req.Database})
-			}
-		}
-	} else {
-		for _, v := range oneOrMore(req.Argument) {
-			name, database, err := nameAndDatabase(v, "role", req.Database)
-			if err != nil {
-				return err
-			}
-			roles = append(roles, auth.Role{Name: name, Database: database})
-		}
-	}
-	var docs []bson.Document
-	for _, r := range roles {
-		if auth.CheckRole(r) != nil {
-			continue // MongoDB leaves out what there is not
-		}
-		docs = append(docs, roleDocument(r))
-	}
-	reply.Elements = appendDocuments(reply.Elements, "roles", docs)
-	return nil
-}
-
-func roleDocument(r auth.Role) bson.Document {
-	at, dst := bsoncore.AppendDocumentStart(nil)
-	dst = bsoncore.AppendStringElement(dst, "role", r.Name)
-	dst = bsoncore.AppendStringElement(dst, "db", r.Database)
-	dst = bsoncore.AppendBooleanElement(dst, "isBuiltin", true)
-	dst = appendDocuments(dst, "roles", nil)
-	dst = appendDocuments(dst, "inheritedRoles", nil)
 	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
 	return dst
 }
