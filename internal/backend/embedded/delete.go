@@ -1,8 +1,6 @@
 package embedded
 
 import (
-	"time"
-
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
 	"oxbow/internal/engine"
@@ -24,23 +22,10 @@ func (b *Backend) delete(op operation, req *backend.Request) (bson.Document, err
 	if err != nil {
 		return nil, err
 	}
-	start := time.Now()
-	for k := range d.Deletes {
-		one, err := compileDelete(&d.Deletes[k], env, d.HasTxnNumber)
-		if err != nil {
-			if !w.refuse(k, err) {
-				break
-			}
-			continue
-		}
-		w.add(k, engine.Write{Delete: one})
-	}
-	reply, err := w.run(b, op)
-	if err != nil {
-		return nil, err
-	}
-	w.note(b, usageDelete, start)
-	return writeReply(reply, false), nil
+	return w.answer(b, op, usageDelete, len(d.Deletes), func(i int) (engine.Write, error) {
+		one, err := compileDelete(&d.Deletes[i], env, d.HasTxnNumber)
+		return engine.Write{Delete: one}, err
+	})
 }
 
 func compileDelete(d *statement.DeleteOne, env query.Env, retryable bool) (*engine.DeleteStatement, error) {

@@ -18,32 +18,10 @@ func (b *Backend) insert(op operation, req *backend.Request) (bson.Document, err
 	if err != nil {
 		return nil, err
 	}
-	start := time.Now()
-	fill := statement.Fill{NewID: newObjectID, NewTimestamp: func() uint64 { return b.timestamps.Next(start) }}
-	for k, doc := range i.Documents {
-		stored, err := statement.Storable(doc, fill)
-		if err != nil {
-			if !w.refuse(k, err) {
-				break
-			}
-			continue
-		}
-		w.add(k, engine.Write{Insert: stored})
-	}
-	reply, err := w.run(b, op)
-	if err != nil {
-		return nil, err
-	}
-	w.note(b, usageInsert, start)
-	return writeReply(reply, false), nil
-}
-
-// note counts the command for the table of its first statement.
-func (w *writing) note(b *Backend, kind usageKind, start time.Time) {
-	if len(w.writes) == 0 {
-		return
-	}
-	if _, exists := b.db.Table(w.writes[0].Table); exists {
-		b.usage.note(w.writes[0].Table, kind, start)
-	}
+	now := time.Now()
+	fill := statement.Fill{NewID: newObjectID, NewTimestamp: func() uint64 { return b.timestamps.Next(now) }}
+	return w.answer(b, op, usageInsert, len(i.Documents), func(k int) (engine.Write, error) {
+		stored, err := statement.Storable(i.Documents[k], fill)
+		return engine.Write{Insert: stored}, err
+	})
 }

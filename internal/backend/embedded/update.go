@@ -1,8 +1,6 @@
 package embedded
 
 import (
-	"time"
-
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
 	"oxbow/internal/engine"
@@ -29,23 +27,10 @@ func (b *Backend) update(op operation, req *backend.Request) (bson.Document, err
 			return nil, err
 		}
 	}
-	start := time.Now()
-	for k := range u.Updates {
-		one, err := compileUpdate(&u.Updates[k], env, u.HasTxnNumber)
-		if err != nil {
-			if !w.refuse(k, err) {
-				break
-			}
-			continue
-		}
-		w.add(k, engine.Write{Update: one})
-	}
-	reply, err := w.run(b, op)
-	if err != nil {
-		return nil, err
-	}
-	w.note(b, usageUpdate, start)
-	return writeReply(reply, true), nil
+	return w.answer(b, op, usageUpdate, len(u.Updates), func(i int) (engine.Write, error) {
+		one, err := compileUpdate(&u.Updates[i], env, u.HasTxnNumber)
+		return engine.Write{Update: one}, err
+	})
 }
 
 func compileUpdate(u *statement.UpdateOne, env query.Env, retryable bool) (*engine.UpdateStatement, error) {

@@ -98,6 +98,25 @@ func (w *writing) retry() *engine.Retry {
 	return &engine.Retry{Session: session, TxnNumber: g.TxnNumber}
 }
 
+// answer compiles the command's statements one by one, runs those that can be run, and returns the reply.
+func (w *writing) answer(b *Backend, op operation, kind usageKind, statements int, compile func(i int) (engine.Write, error)) (bson.Document, error) {
+	start := time.Now()
+	for i := range statements {
+		one, err := compile(i)
+		if err == nil {
+			w.add(i, one)
+		} else if !w.refuse(i, err) {
+			break
+		}
+	}
+	reply, err := w.run(b, op)
+	if err != nil {
+		return nil, err
+	}
+	w.note(b, kind, start)
+	return writeReply(reply, kind == usageUpdate), nil
+}
+
 // add takes the i-th statement of the command.
 func (w *writing) add(i int, one engine.Write) {
 	one.Table = w.table
@@ -189,6 +208,16 @@ func (w *writing) collect(reply *backend.WriteReply, results []engine.Result) er
 		}
 	}
 	return nil
+}
+
+// note counts the command for the table of its first statement.
+func (w *writing) note(b *Backend, kind usageKind, start time.Time) {
+	if len(w.writes) == 0 {
+		return
+	}
+	if _, exists := b.db.Table(w.writes[0].Table); exists {
+		b.usage.note(w.writes[0].Table, kind, start)
+	}
 }
 
 // isInterruption tells the errors that end a command and not only one of its statements.
