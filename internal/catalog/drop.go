@@ -130,7 +130,7 @@ func (c *Catalog) dropPhysical(ctx context.Context, col *Collection, p route.Par
 	if err := d.drop(ctx, p.Database, p.Collection); err != nil {
 		return err
 	}
-	if c.Snapshot().uses(p.Backend, p.Database) {
+	if c.Snapshot().Uses(p.Backend, p.Database) {
 		return nil
 	}
 	return d.dropEmptyDatabase(ctx, p.Database)

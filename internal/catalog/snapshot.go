@@ -67,8 +67,8 @@ func (s *Snapshot) taken(database, collection string) bool {
 	return false
 }
 
-// uses reports whether a partition other than those being dropped lies in a physical database.
-func (s *Snapshot) uses(backend, database string) bool {
+// Uses reports whether a partition other than those being dropped lies in a physical database.
+func (s *Snapshot) Uses(backend, database string) bool {
 	for _, c := range s.collections {
 		for _, p := range c.All {
 			if p.Backend == backend && p.Database == database && p.State != route.Dropping {

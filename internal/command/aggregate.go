@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"oxbow/internal/bson"
+	"oxbow/internal/catalog"
 	"oxbow/internal/mongoerr"
 	"oxbow/internal/plan"
 	"oxbow/internal/query"
@@ -34,7 +35,10 @@ func (d *Data) aggregate(ctx context.Context, req *Request, reply *Reply) error 
 		return err
 	}
 	if a.source.Collection == nil && !joins {
-		return d.forwardCursor(ctx, a.source, 0, req, reply)
+		return d.forwardCursor(ctx, a.source, req, reply)
+	}
+	if req.InTransaction {
+		return mongoerr.New(mongoerr.OperationNotSupportedInTxn, "Transactions that join a collection with a layout are not supported yet")
 	}
 	if err := refuseSnapshot(req.ReadConcern); err != nil {
 		return err
@@ -58,6 +62,9 @@ func (d *Data) aggregateDatabase(ctx context.Context, req *Request, reply *Reply
 	if err := d.open(req.Database); err != nil {
 		return err
 	}
+	if req.InTransaction {
+		return mongoerr.New(mongoerr.OperationNotSupportedInTxn, "An aggregation on a database is not supported in a transaction")
+	}
 	s := d.Catalog.Snapshot()
 	src := plan.Source{Database: req.Database, Name: "$cmd.aggregate", Backend: s.BackendFor(req.Database)}
 	joins, err := d.joinsLayout(view{s, src}, req)
@@ -70,7 +77,26 @@ func (d *Data) aggregateDatabase(ctx context.Context, req *Request, reply *Reply
 	if err := d.checkOutput(req, src.Backend); err != nil {
 		return err
 	}
-	return d.forwardCursor(ctx, src, 0, req, reply)
+	if err := checkStream(s, src.Backend, req); err != nil {
+		return err
+	}
+	return d.forwardCursor(ctx, src, req, reply)
+}
+
+// checkStream refuses a change stream on a database in which partitions lie or can come to lie, whose changes it would show by their own names, and one on a
+// deployment, which would show the catalog's.
+func checkStream(s *catalog.Snapshot, backend string, req *Request) error {
+	stage, _, _ := firstStage(req.Body)
+	if stage != "$changeStream" {
+		return nil
+	}
+	if req.Database == "admin" {
+		return mongoerr.New(mongoerr.CommandNotSupported, "a change stream on a deployment is not supported: it would show partitions and the catalog. Watch databases or collections")
+	}
+	if len(s.Collections(req.Database)) > 0 || s.Uses(backend, req.Database) {
+		return mongoerr.New(mongoerr.CommandNotSupported, "a change stream on database %s is not supported: partitions lie in it. Watch its collections that have no layout", req.Database)
+	}
+	return nil
 }
 
 func (d *Data) planAggregate(a view, s *statement.Aggregate) (*plan.Aggregate, error) {

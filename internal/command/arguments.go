@@ -137,7 +137,9 @@ func (p *argumentParser) finish() error {
 		}
 	}
 	if p.hasAutocommit || p.hasStart {
-		return errTransactions()
+		if err := transactionArguments(p.req.Body, a); err != nil {
+			return err
+		}
 	}
 	if a.APIVersion == "" && p.strictOrDeprecationRequested {
 		return mongoerr.New(4886600, "Provided apiStrict and/or apiDeprecationErrors without passing apiVersion")
@@ -146,11 +148,6 @@ func (p *argumentParser) finish() error {
 		return mongoerr.New(mongoerr.APIVersionError, `API version must be "1"`)
 	}
 	return nil
-}
-
-// errTransactions has the code of a MongoDB deployment that has no transactions.
-func errTransactions() error {
-	return mongoerr.New(mongoerr.IllegalOperation, "Transactions are not supported yet")
 }
 
 func (p *argumentParser) database(v bson.Value) error {

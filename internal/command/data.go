@@ -26,8 +26,9 @@ type Data struct {
 	Now     func() time.Time
 	Upkeep  Upkeep
 
-	timestamps statement.Timestamps
-	table      *Table // knows who may do what
+	timestamps   statement.Timestamps
+	transactions transactions
+	table        *Table // knows who may do what
 }
 
 // RegisterData puts the data commands into the table.
@@ -39,8 +40,9 @@ func (t *Table) RegisterData(d *Data) {
 	write := func(name string, h Handler, help string, aliases ...string) {
 		t.Register(name, Entry{Handler: h, Stable: true, Writes: true, Help: help, Aliases: aliases})
 	}
+	defer t.takeTransactions(d)
 	read("find", d.find, "documents that match a filter")
-	read("getMore", d.getMore, "the next batch of a cursor")
+	t.Register("getMore", Entry{Handler: d.getMore, Stable: true, Reads: true, Awaits: true, Help: "the next batch of a cursor"})
 	t.Register("killCursors", Entry{Handler: d.killCursors, Stable: true, Help: "closes cursors"})
 	read("count", d.count, "the number of documents that match")
 	t.Register("distinct", Entry{Handler: d.distinct, Reads: true, Help: "the distinct values of a field"})
@@ -79,7 +81,13 @@ func (d *Data) collection(req *Request) (view, error) {
 		return view{}, mongoerr.New(mongoerr.InvalidNamespace, "collection name has invalid type %s", bson.TypeName(req.Argument.Type))
 	}
 	a, err := d.named(req.Database, name)
-	if err == nil && a.source.Collection != nil {
+	if err != nil {
+		return a, err
+	}
+	if err := d.enter(req, a); err != nil {
+		return a, err
+	}
+	if a.source.Collection != nil {
 		err = refuseSnapshot(req.ReadConcern)
 	}
 	return a, err
@@ -144,7 +152,7 @@ func (d *Data) forward(ctx context.Context, name string, req *Request, reply *Re
 }
 
 // forwardCursor is forward for commands whose reply may leave a cursor open on the backend; the client gets one of Oxbow's own.
-func (d *Data) forwardCursor(ctx context.Context, src plan.Source, batchSize int64, req *Request, reply *Reply) error {
+func (d *Data) forwardCursor(ctx context.Context, src plan.Source, req *Request, reply *Reply) error {
 	if err := d.forward(ctx, src.Backend, req, reply); err != nil {
 		return err
 	}
@@ -153,8 +161,7 @@ func (d *Data) forwardCursor(ctx context.Context, src plan.Source, batchSize int
 		return nil // an error reply is the backend's answer, and goes to the client as it is
 	}
 	target := plan.Target{Backend: src.Backend, Namespace: backend.Namespace{Database: src.Database, Collection: cursorCollection(c.Namespace, src)}}
-	content := exec.NewContent(d.Exec.Resume(target, c.ID, batchSize))
-	id, err := d.Cursors.Add(content, d.cursorOptions(req, c.Namespace), d.Now())
+	id, err := d.Cursors.Add(d.Exec.Relay(target, c.ID), d.cursorOptions(req, c.Namespace), d.Now())
 	if err != nil {
 		return err
 	}

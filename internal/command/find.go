@@ -18,7 +18,7 @@ func (d *Data) find(ctx context.Context, req *Request, reply *Reply) error {
 		return err
 	}
 	if a.source.Collection == nil {
-		return d.forwardCursor(ctx, a.source, batchSizeOf(req.Body), req, reply)
+		return d.forwardCursor(ctx, a.source, req, reply)
 	}
 	f, err := statement.ParseFind(kept(req))
 	if err != nil {
@@ -39,13 +39,6 @@ func (d *Data) find(ctx context.Context, req *Request, reply *Reply) error {
 // kept copies the body of a command that may leave a cursor open: what is compiled from it refers to its bytes, and those are the
 // connection's again when the command is over.
 func kept(req *Request) bson.Document { return append(bson.Document(nil), req.Body...) }
-
-// batchSizeOf reads the batchSize of a plain find, for the batches to come; the backend checks it.
-func batchSizeOf(body bson.Document) int64 {
-	v, _ := bson.Get(body, "batchSize")
-	n, _ := v.AsInt64OK()
-	return n
-}
 
 // batch says how much the first reply of a cursor holds.
 type batch struct {

@@ -37,10 +37,6 @@ func (t *Table) registerGateway() {
 	t.Register("killSessions", Entry{Handler: t.killSessions, NoSession: true, Fields: none, Help: "kills sessions with their cursors and commands"})
 	t.Register("killAllSessions", Entry{Handler: t.killAllSessions, NoSession: true, Fields: none, Help: "kills the sessions of users"})
 	t.Register("killAllSessionsByPattern", Entry{Handler: t.killAllSessionsByPattern, NoSession: true, Fields: none, Help: "kills the sessions that match"})
-	for _, name := range []string{"commitTransaction", "abortTransaction"} {
-		t.Register(name, Entry{Handler: refuseTransaction, AdminOnly: true, Stable: true, Help: "not supported yet"})
-	}
-
 	t.registerUsers()
 
 	t.Register("currentOp", Entry{Handler: t.currentOp, AdminOnly: true, NoSession: true, Help: "the running commands"})
@@ -69,8 +65,6 @@ func (t *Table) features(_ context.Context, _ *Request, reply *Reply) error {
 	reply.Elements = bsoncore.AppendInt32Element(reply.Elements, "oidMachine", machine)
 	return nil
 }
-
-func refuseTransaction(context.Context, *Request, *Reply) error { return errTransactions() }
 
 // getDefaultRWConcern gives the implicit defaults of the embedded engine.
 func (t *Table) getDefaultRWConcern(_ context.Context, _ *Request, reply *Reply) error {

@@ -31,25 +31,47 @@ func (d *Data) getMore(ctx context.Context, req *Request, reply *Reply) error {
 			unpin()
 		}
 	}()
-	var builder backend.CursorBuilder
-	dst := builder.Start(reply.Elements, true)
-	dst, _, goesOn, err := p.NextBatch(ctx, dst, int(g.BatchSize), batchBytes, reply.Memory)
+	switch content := p.Content().(type) {
+	case cursor.Replies:
+		more, err = d.nextReply(ctx, req, reply, p, content)
+	case cursor.Batches:
+		more, err = d.nextBatch(ctx, req, reply, p, content, g)
+	}
 	if err != nil {
 		return interrupted(ctx, err)
 	}
-	more = goesOn
 	if err := unpin(); err != nil {
 		return err
+	}
+	reply.Again = req.Exhaust && more
+	return nil
+}
+
+// nextReply answers with a backend's own reply. How long that waits for documents is the backend's business: its getMore carries the time.
+func (d *Data) nextReply(ctx context.Context, req *Request, reply *Reply, p *cursor.Pinned, content cursor.Replies) (more bool, err error) {
+	doc, docs, more, err := content.NextReply(ctx, req.Body, reply.Memory)
+	p.Served(docs)
+	reply.Document = doc
+	return more, err
+}
+
+// nextBatch answers with documents that the gateway puts together.
+func (d *Data) nextBatch(ctx context.Context, req *Request, reply *Reply, p *cursor.Pinned, content cursor.Batches, g *statement.GetMore) (more bool, err error) {
+	ctx, stop := limited(ctx, req.MaxTime)
+	defer stop()
+	var builder backend.CursorBuilder
+	dst := builder.Start(reply.Elements, true)
+	dst, docs, more, err := content.NextBatch(ctx, dst, int(g.BatchSize), batchBytes, reply.Memory)
+	p.Served(docs)
+	if err != nil {
+		return false, interrupted(ctx, err)
 	}
 	id := g.Cursor
 	if !more {
 		id = 0
 	}
-	reply.Elements = builder.End(dst, id, ns)
-	if req.Exhaust && more {
-		reply.Again = true
-	}
-	return nil
+	reply.Elements = builder.End(dst, id, g.Database+"."+g.Collection)
+	return more, nil
 }
 
 func (d *Data) use(req *Request, id int64, ns string) cursor.Use {

@@ -97,7 +97,7 @@ func (d *Data) listIndexes(ctx context.Context, req *Request, reply *Reply) erro
 		return err
 	}
 	if a.source.Collection == nil {
-		return d.forwardCursor(ctx, a.source, 0, req, reply)
+		return d.forwardCursor(ctx, a.source, req, reply)
 	}
 	l, err := statement.ParseListIndexes(req.Body)
 	if err != nil {

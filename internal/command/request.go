@@ -29,6 +29,7 @@ type Arguments struct {
 	Session        *cursor.SessionID // nil: none
 	TxnNumber      int64             // when HasTxnNumber
 	HasTxnNumber   bool
+	InTransaction  bool          // a statement of a transaction, or its end (autocommit: false)
 	MaxTime        time.Duration // 0: no limit; already applied to the handler's context
 	APIVersion     string        // "" or "1"
 	APIStrict      bool

@@ -127,6 +127,9 @@ func (t *Table) allow(entry *Entry, req *Request) error {
 			return err
 		}
 	}
+	if err := checkTransaction(entry, req); err != nil {
+		return err
+	}
 	if entry.Fields != nil {
 		if err := CheckFields(req, entry.Fields); err != nil {
 			return err
@@ -142,9 +145,9 @@ func (t *Table) allow(entry *Entry, req *Request) error {
 func (t *Table) call(ctx context.Context, entry *Entry, handler Handler, req *Request, reply *Reply) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if req.MaxTime > 0 {
+	if !entry.Awaits {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, req.MaxTime, mongoerr.New(mongoerr.MaxTimeMSExpired, "operation exceeded time limit"))
+		ctx, stop = limited(ctx, req.MaxTime)
 		defer stop()
 	}
 	op := t.operations.begin(req, entry, t.deps.Now(), cancel)
@@ -162,6 +165,14 @@ func (t *Table) call(ctx context.Context, entry *Entry, handler Handler, req *Re
 		return nil
 	}
 	return interrupted(ctx, err)
+}
+
+// limited ends a context after a time, 0 for never, with MongoDB's error.
+func limited(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
+	if most == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, most, mongoerr.New(mongoerr.MaxTimeMSExpired, "operation exceeded time limit"))
 }
 
 // finish takes a command off the list of running ones and adds its time to its collection's.
@@ -199,10 +210,16 @@ func retryable(code mongoerr.Code) bool {
 	return false
 }
 
-// labelled adds the label that makes a driver retry, which a router gives itself.
+// labelled adds the label that makes a driver retry, which a router gives itself: a write alone, or all of a transaction that has not come to its end.
 func labelled(e *mongoerr.Error, entry *Entry, req *Request) *mongoerr.Error {
-	const label = "RetryableWriteError"
-	if entry == nil || !entry.Writes || !req.HasTxnNumber || !retryable(e.Code) {
+	if entry == nil || !req.HasTxnNumber || !retryable(e.Code) {
+		return e
+	}
+	label := "RetryableWriteError"
+	switch {
+	case req.InTransaction && !entry.EndsTransaction:
+		label = "TransientTransactionError"
+	case !entry.Writes:
 		return e
 	}
 	for _, l := range e.Labels {

@@ -41,9 +41,14 @@ type Entry struct {
 	Stable    bool // in version 1 of the Stable API, so allowed with apiStrict
 	Reads     bool // takes a read concern of any level; others take only local and available
 	Writes    bool // goes on when its client is gone, and its failures may be retried by a driver
-	NoSession bool // an lsid is taken but starts no session (hello, ping and the like, and the session commands)
-	Secret    bool // its body holds what nobody else may see: currentOp shows its name only
-	Unlisted  bool // does not show in currentOp: it waits on behalf of a driver's monitor
+	// InTransactions: it may be a statement of a transaction.
+	InTransactions bool
+	// EndsTransaction: it ends one, so that only it is to be sent again after a failure.
+	EndsTransaction bool
+	Awaits          bool // maxTimeMS is how long it may wait for something to answer, and no limit to be put on it here
+	NoSession       bool // an lsid is taken but starts no session (hello, ping and the like, and the session commands)
+	Secret          bool // its body holds what nobody else may see: currentOp shows its name only
+	Unlisted        bool // does not show in currentOp: it waits on behalf of a driver's monitor
 	// Fields are the fields that it takes beside its name and the generic arguments; any other one is error 40415. Nil: the handler checks
 	// for itself; an empty list: none.
 	Fields []string
@@ -107,6 +112,7 @@ type Table struct {
 	usages       usages
 	needs        map[string]need
 	observer     Observer // nil: nobody is told of commands
+	forget       func()   // what was remembered of sessions that have ended
 }
 
 // New returns a table with the gateway's own commands.
@@ -122,6 +128,7 @@ func New(deps Deps) *Table {
 		topology:     newTopology(),
 		usages:       usages{by: make(map[string]*usage)},
 		needs:        needsByCommand(),
+		forget:       func() {},
 	}
 	t.registerGateway()
 	return t
@@ -160,6 +167,7 @@ func (t *Table) Sweep() {
 	if expired := t.deps.Sessions.Sweep(now); len(expired) > 0 {
 		t.deps.Cursors.KillSessions(expired...)
 	}
+	t.forget()
 	t.deps.Cursors.Sweep(now)
 }
 

@@ -119,7 +119,11 @@ func TestWhatEveryCommandIsCheckedFor(t *testing.T) {
 		{"txnNumber without lsid", with(e("txnNumber", int64(1))), mongoerr.InvalidOptions, "Transaction number requires a session ID to also be specified"},
 		{"txnNumber negative", with(e("lsid", lsid()), e("txnNumber", int64(-1))), mongoerr.InvalidOptions, "Transaction number cannot be negative"},
 		{"txnNumber a string", with(e("lsid", lsid()), e("txnNumber", "1")), mongoerr.TypeMismatch, ""},
-		{"a transaction", with(e("lsid", lsid()), e("txnNumber", int64(1)), e("startTransaction", true), e("autocommit", false)), mongoerr.IllegalOperation, "Transactions are not supported yet"},
+		{"a transaction", with(e("lsid", lsid()), e("txnNumber", int64(1)), e("startTransaction", true), e("autocommit", false)), mongoerr.OperationNotSupportedInTxn, "Cannot run 'ping' in a multi-document transaction."},
+		{"a transaction that commits itself", with(e("lsid", lsid()), e("txnNumber", int64(1)), e("startTransaction", true), e("autocommit", true)), mongoerr.InvalidOptions, "Specifying autocommit=true is not allowed."},
+		{"a transaction that doesn't start", with(e("lsid", lsid()), e("txnNumber", int64(1)), e("startTransaction", false), e("autocommit", false)), mongoerr.InvalidOptions, "Specifying startTransaction=false is not allowed."},
+		{"the start of a transaction without autocommit", with(e("lsid", lsid()), e("txnNumber", int64(1)), e("startTransaction", true)), mongoerr.InvalidOptions, "'startTransaction' field requires 'autocommit' field to also be specified"},
+		{"a transaction without a number", with(e("lsid", lsid()), e("autocommit", false)), mongoerr.InvalidOptions, "'autocommit' field requires a transaction number to also be specified"},
 		{"apiVersion 2", with(e("apiVersion", "2")), mongoerr.APIVersionError, `API version must be "1"`},
 		{"apiVersion a number", with(e("apiVersion", 1)), mongoerr.TypeMismatch, ""},
 		{"apiStrict alone", with(e("apiStrict", true)), 4886600, ""},
@@ -145,7 +149,6 @@ func TestWhatEveryCommandIsCheckedFor(t *testing.T) {
 		{"unknown field", driver.D{{Key: "whatsmyuri", Value: 1}, {Key: "x", Value: 1}}, mongoerr.IDLUnknownField, "BSON field 'whatsmyuri.x' is an unknown field."},
 		{"not on admin", driver.D{{Key: "killOp", Value: 1}, {Key: "$db", Value: "x"}}, mongoerr.Unauthorized, "killOp may only be run against the admin database."},
 		{"not in the Stable API", driver.D{{Key: "serverStatus", Value: 1}, {Key: "apiVersion", Value: "1"}, {Key: "apiStrict", Value: true}}, mongoerr.APIStrictError, ""},
-		{"commitTransaction", driver.D{{Key: "commitTransaction", Value: 1}}, mongoerr.IllegalOperation, ""},
 	} {
 		got := run(t, table, c.command)
 		if code(got) != c.code {

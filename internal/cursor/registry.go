@@ -15,14 +15,26 @@ import (
 // IdleTimeout is how long a cursor lives unused by default (MongoDB's parameter cursorTimeoutMillis).
 const IdleTimeout = 10 * time.Minute
 
-// Content is what a cursor yields. One call at a time.
+// Content is what a cursor yields: Batches or Replies. One call at a time.
 type Content interface {
+	Close() error
+}
+
+// Batches is content that the gateway puts into replies.
+type Batches interface {
+	Content
 	// NextBatch appends the next documents to dst as the elements of a BSON array, with the keys "0", "1", …, without the array's length and final
 	// zero byte. It stops at maxDocs documents (0: no limit) or before the batch exceeds maxBytes, but gives at least one document where
 	// there is one. account is charged for what dst grows by; the batch ends early where there is no room. more is false when the content is
 	// known to be exhausted.
 	NextBatch(ctx context.Context, dst []byte, maxDocs, maxBytes int, account *memory.Account) (batch []byte, n int, more bool, err error)
-	Close() error
+}
+
+// Replies is content that a backend puts into replies.
+type Replies interface {
+	Content
+	// NextReply answers the client's getMore with a whole reply that holds docs documents. more is false when there is nothing behind it.
+	NextReply(ctx context.Context, getMore bson.Document, account *memory.Account) (reply bson.Document, docs int, more bool, err error)
 }
 
 // Options describe a cursor.
@@ -176,12 +188,13 @@ func (e *entry) allow(u Use) error {
 	return nil
 }
 
-// NextBatch is the content's, with what it gives counted.
-func (p *Pinned) NextBatch(ctx context.Context, dst []byte, maxDocs, maxBytes int, account *memory.Account) ([]byte, int, bool, error) {
-	out, n, more, err := p.entry.content.NextBatch(ctx, dst, maxDocs, maxBytes, account)
+// Content is what the cursor yields.
+func (p *Pinned) Content() Content { return p.entry.content }
+
+// Served notes a batch that was given out.
+func (p *Pinned) Served(docs int) {
 	p.entry.batches++
-	p.entry.docs += int64(n)
-	return out, n, more, err
+	p.entry.docs += int64(docs)
 }
 
 // Unpin gives the cursor back. With keep it lives on; else, or when it was killed meanwhile, it is closed and gone, but for the

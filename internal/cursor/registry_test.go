@@ -132,7 +132,7 @@ func TestOneUseAtATime(t *testing.T) {
 	if got := pinError(t, r, u); got != mongoerr.CursorInUse {
 		t.Fatalf("second use: code %d", got)
 	}
-	_, n, more, err := p.NextBatch(ctx, nil, 2, 1<<20, nil)
+	_, n, more, err := nextBatch(p, ctx, nil, 2, 1<<20, nil)
 	if n != 2 || !more || err != nil {
 		t.Fatal(n, more, err)
 	}
@@ -147,7 +147,7 @@ func TestOneUseAtATime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, n, more, _ = p.NextBatch(ctx, nil, 2, 1<<20, nil); n != 1 || more {
+	if _, n, more, _ = nextBatch(p, ctx, nil, 2, 1<<20, nil); n != 1 || more {
 		t.Fatal(n, more)
 	}
 	if err := p.Unpin(false, time.Now()); err != nil || c.closings() != 1 {
@@ -168,7 +168,7 @@ func TestKillOfACursorInUseEndsItsCommand(t *testing.T) {
 	}
 	done := make(chan error)
 	go func() {
-		_, _, _, err := p.NextBatch(ctx, nil, 0, 1<<20, nil)
+		_, _, _, err := nextBatch(p, ctx, nil, 0, 1<<20, nil)
 		done <- err
 	}()
 	if n := r.KillSessions(*session(1), *session(2)); n != 1 {
@@ -271,4 +271,11 @@ func TestClosedRegistryTakesNothing(t *testing.T) {
 	if before.closings() != 1 || after.closings() != 1 {
 		t.Fatal("contents are left open")
 	}
+}
+
+// nextBatch takes a batch of a cursor in use, as getMore does.
+func nextBatch(p *Pinned, ctx context.Context, dst []byte, maxDocs, maxBytes int, account *memory.Account) ([]byte, int, bool, error) {
+	dst, n, more, err := p.Content().(Batches).NextBatch(ctx, dst, maxDocs, maxBytes, account)
+	p.Served(n)
+	return dst, n, more, err
 }

@@ -121,6 +121,13 @@ func (s *Sessions) List(match func(SessionID) bool) []Session {
 	return out
 }
 
+// Known reports whether a session is held.
+func (s *Sessions) Known(id SessionID) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.mu.lastUse[id] != nil
+}
+
 // Len returns the number of sessions.
 func (s *Sessions) Len() int {
 	s.mu.RLock()

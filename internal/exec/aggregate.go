@@ -20,13 +20,6 @@ func (e *Executor) Aggregate(p *plan.Aggregate) query.Documents {
 	return p.Rest.Run(e.Find(p.Find))
 }
 
-// Resume returns the rest of a backend's open cursor as a stream.
-func (e *Executor) Resume(t plan.Target, id, batchSize int64) query.Documents {
-	s := e.stream(t)
-	s.opened, s.id, s.batchSize = true, id, batchSize
-	return s
-}
-
 // Command runs a command whose reply has a cursor and that is not one of a collection, such as listCollections, and returns its
 // documents as a stream.
 func (e *Executor) Command(ctx context.Context, name, database string, body bson.Document) (query.Documents, error) {
