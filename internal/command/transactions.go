@@ -88,7 +88,7 @@ func (d *Data) enter(req *Request, a view) error {
 		return nil
 	}
 	if a.source.Collection != nil {
-		return mongoerr.New(mongoerr.OperationNotSupportedInTxn, "Transactions on %s are not supported yet: it has a layout", a.source.Namespace())
+		return mongoerr.New(mongoerr.IllegalOperation, "Transactions on %s are not supported yet: it has a layout", a.source.Namespace())
 	}
 	if d.Exec.Abilities(a.source.Backend).Embedded {
 		return errTransactions()

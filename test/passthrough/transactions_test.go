@@ -81,7 +81,7 @@ func TestTransactionRefused(t *testing.T) {
 	}
 	two.seen()
 	inTransaction(t, client, func(ctx context.Context, _ *mongo.Session) {
-		if err := insert(ctx, "laid"); codeOf(err) != notInTransaction {
+		if err := insert(ctx, "laid"); codeOf(err) != illegal {
 			t.Errorf("a collection with a layout: %v", err)
 		}
 	})
