@@ -211,29 +211,15 @@ func (f *fields) has(key string) bool {
 	return ok
 }
 
-func (f *fields) text(key string) string {
-	v, _ := bson.Get(f.doc, key)
-	s, ok := v.StringValueOK()
-	if !ok {
-		f.missing = key
-	}
-	return s
-}
+func (f *fields) text(key string) string  { return field(f, key, bson.Value.StringValueOK) }
+func (f *fields) whole(key string) int64  { return field(f, key, bson.Value.AsInt64OK) }
+func (f *fields) boolean(key string) bool { return field(f, key, bson.Value.BooleanOK) }
 
-func (f *fields) whole(key string) int64 {
+func field[T any](f *fields, key string, as func(bson.Value) (T, bool)) T {
 	v, _ := bson.Get(f.doc, key)
-	n, ok := v.AsInt64OK()
+	value, ok := as(v)
 	if !ok {
 		f.missing = key
 	}
-	return n
-}
-
-func (f *fields) boolean(key string) bool {
-	v, _ := bson.Get(f.doc, key)
-	b, ok := v.BooleanOK()
-	if !ok {
-		f.missing = key
-	}
-	return b
+	return value
 }

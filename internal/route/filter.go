@@ -1,6 +1,9 @@
 package route
 
-import "oxbow/internal/query"
+import (
+	"oxbow/internal/bson"
+	"oxbow/internal/query"
+)
 
 // reader turns predicates into sets for one layout. It relies on what Place lets in: every document of a time layout has a value of the unit's
 // type there, none of a hash layout has an array there.
@@ -27,32 +30,14 @@ func (r reader) matching(n query.Node, not bool) set {
 
 // leaf is matching for a predicate that has no others below it, and for $expr.
 func (r reader) leaf(n query.Node, not bool) set {
-	var path string
-	switch n := n.(type) {
-	case *query.Compare:
-		path = n.Path.String()
-	case *query.In:
-		path = n.Path.String()
-	case *query.Exists:
-		path = n.Path.String()
-	case *query.Type:
-		path = n.Path.String()
-	case *query.Regex:
-		path = n.Path.String()
-	case *query.Mod:
-		path = n.Path.String()
-	case *query.Size:
-		path = n.Path.String()
-	case *query.ElemMatch:
-		path = n.Path.String()
-	case *query.Bits:
-		path = n.Path.String()
-	case *query.Expr:
+	if e, ok := n.(*query.Expr); ok {
 		if not {
 			return anything
 		}
-		return r.intersection(n.Expression.Conjuncts(), false)
-	default:
+		return r.intersection(e.Expression.Conjuncts(), false)
+	}
+	path, known := pathOf(n)
+	if !known {
 		return anything
 	}
 	s := anything
@@ -63,6 +48,34 @@ func (r reader) leaf(n query.Node, not bool) set {
 		s = s.and(r.slots(h, n, not))
 	}
 	return s
+}
+
+// pathOf returns the path of a predicate about one; known is false for others, of which any document may match.
+func pathOf(n query.Node) (path string, known bool) {
+	var p bson.Path
+	switch n := n.(type) {
+	case *query.Compare:
+		p = n.Path
+	case *query.In:
+		p = n.Path
+	case *query.Exists:
+		p = n.Path
+	case *query.Type:
+		p = n.Path
+	case *query.Regex:
+		p = n.Path
+	case *query.Mod:
+		p = n.Path
+	case *query.Size:
+		p = n.Path
+	case *query.ElemMatch:
+		p = n.Path
+	case *query.Bits:
+		p = n.Path
+	default:
+		return "", false
+	}
+	return p.String(), true
 }
 
 // all is matching for a conjunction.
