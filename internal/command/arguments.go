@@ -25,9 +25,6 @@ var generic = map[string]bool{
 	"stmtId": true, "txnRetryCounter": true, "operationSessionInfo": true, "expectPrefix": true,
 }
 
-// IsGeneric reports whether a field of a command is a generic argument, which the table has checked.
-func IsGeneric(field string) bool { return generic[field] }
-
 // CheckFields returns error 40415 for the first field of the body that is neither the command's name nor a generic argument nor
 // among known.
 func CheckFields(req *Request, known []string) error {

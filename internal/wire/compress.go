@@ -26,19 +26,6 @@ const (
 	NotCompressed Compressor = 255
 )
 
-// CompressorNamed returns the compressor that hello negotiates under a name.
-func CompressorNamed(name string) (Compressor, bool) {
-	switch name {
-	case "snappy":
-		return Snappy, true
-	case "zlib":
-		return Zlib, true
-	case "zstd":
-		return Zstd, true
-	}
-	return NotCompressed, false
-}
-
 // compressedHead is what stands before the compressed bytes: header, original opcode, uncompressed size, compressor.
 const compressedHead = HeaderSize + 4 + 4 + 1
 

@@ -27,12 +27,3 @@ func Value(t testing.TB, text string) bson.Value {
 	}
 	return v
 }
-
-// JSON returns doc as relaxed Extended JSON, or the reason why it has none.
-func JSON(doc bson.Document) string {
-	out, err := driver.MarshalExtJSON(driver.Raw(doc), false, false)
-	if err != nil {
-		return "no JSON: " + err.Error()
-	}
-	return string(out)
-}
