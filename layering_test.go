@@ -72,7 +72,7 @@ var may = map[string][]string{
 	"wire":                {"bson", "mongoerr"},
 	"query":               {"bson", "memory", "mongoerr"},
 	"backend":             {"bson", "memory", "mongoerr"},
-	"statement":           {"backend", "bson", "mongoerr"},
+	"statement":           {"backend", "bson", "mongoerr", "query"},
 	"route":               {"bson", "mongoerr", "query"},
 	"auth":                {"bson", "mongoerr"},
 	"config":              {"auth", "route", "bson", "statement"},

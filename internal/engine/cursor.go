@@ -43,7 +43,7 @@ func (t *Table) Find(ctx context.Context, q Query) (*Cursor, error) {
 	if err := interrupted(ctx); err != nil {
 		return nil, err
 	}
-	if id, ok := q.byID(); ok {
+	if id, only, ok := q.fixedID(); ok && only && q.Natural == 0 {
 		return t.findOne(id)
 	}
 	return t.open(&q)
@@ -69,42 +69,6 @@ func (t *Table) open(q *Query) (*Cursor, error) {
 	t.db.track(c)
 	if err := t.gone(); err != nil {
 		return nil, firstError(err, c.Close())
-	}
-	return c, nil
-}
-
-// byID returns the _id of a query for one document by it and nothing else.
-func (q *Query) byID() (bson.Value, bool) {
-	if q.Filter == nil || q.Hint.Type != 0 || q.Natural != 0 || q.Min != nil || q.Max != nil || q.Skip > 0 {
-		return bson.Value{}, false
-	}
-	root := q.Filter.Root()
-	if and, ok := root.(*query.And); ok && len(and.Of) == 1 {
-		root = and.Of[0]
-	}
-	c, ok := root.(*query.Compare)
-	if !ok || c.Op != query.Eq || c.Path.String() != "_id" {
-		return bson.Value{}, false
-	}
-	switch c.Value.Type {
-	case bson.TypeNull, bson.TypeUndefined, bson.TypeArray, bson.TypeRegex:
-		return bson.Value{}, false
-	}
-	return c.Value, true
-}
-
-// findOne is Find by _id: no snapshot, since there is one read.
-func (t *Table) findOne(id bson.Value) (*Cursor, error) {
-	c := &Cursor{t: t, left: 1, keys: 1, sorted: true, work: t.db.options.Memory.Account(memory.Queries)}
-	doc, ok, err := t.GetWithin(&c.work, nil, id)
-	if err != nil {
-		c.work.Close()
-		return nil, err
-	}
-	if ok {
-		c.docs = 1
-		c.one[0] = doc
-		c.ready = c.one[:]
 	}
 	return c, nil
 }

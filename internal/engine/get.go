@@ -9,6 +9,7 @@ import (
 
 	"oxbow/internal/bson"
 	"oxbow/internal/memory"
+	"oxbow/internal/query"
 )
 
 // keyBuffers are buffers for the keys of point reads.
@@ -45,4 +46,28 @@ func (t *Table) GetWithin(account *memory.Account, dst []byte, id bson.Value) ([
 		return dst, false, fmt.Errorf("get document: %w", err)
 	}
 	return dst, true, t.gone()
+}
+
+// findOne is Find by _id: no snapshot, since there is one read.
+func (t *Table) findOne(id bson.Value) (*Cursor, error) {
+	c := &Cursor{t: t, left: 1, keys: 1, sorted: true, work: t.db.options.Memory.Account(memory.Queries)}
+	doc, ok, err := t.GetWithin(&c.work, nil, id)
+	if err != nil {
+		c.work.Close()
+		return nil, err
+	}
+	if ok {
+		c.docs = 1
+		c.one[0] = doc
+		c.ready = c.one[:]
+	}
+	return c, nil
+}
+
+// fixedID returns the _id of a query that can give no other document than that with this _id, and whether it asks for nothing else.
+func (q *Query) fixedID() (id bson.Value, only, ok bool) {
+	if q.Hint.Type != 0 || q.Min != nil || q.Max != nil || q.Skip > 0 {
+		return bson.Value{}, false, false
+	}
+	return query.FixedID(q.Filter)
 }

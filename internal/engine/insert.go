@@ -5,6 +5,7 @@ import (
 
 	"oxbow/internal/bson"
 	"oxbow/internal/mongoerr"
+	"oxbow/internal/query"
 )
 
 // A batch of inserts takes so many documents and about so many bytes of them. Pebble handles batches of more than half a memtable apart, and slowly.
@@ -164,19 +165,7 @@ func checkInsert(doc bson.Document) (bson.Value, error) {
 	if !ok {
 		return id, mongoerr.New(mongoerr.BadValue, "document has no _id")
 	}
-	return id, checkID(id)
-}
-
-func checkID(id bson.Value) error {
-	switch id.Type {
-	case bson.TypeArray:
-		return mongoerr.New(mongoerr.BadValue, "can't use an array for _id")
-	case bson.TypeRegex:
-		return mongoerr.New(mongoerr.BadValue, "can't use a regex for _id")
-	case bson.TypeUndefined:
-		return mongoerr.New(mongoerr.BadValue, "can't use a undefined for _id")
-	}
-	return nil
+	return id, query.CheckID(id)
 }
 
 func (w *writer) addItem(name Name, doc bson.Document, id bson.Value, write int, statement int32) error {

@@ -73,7 +73,7 @@ func TestInsertOrderedStops(t *testing.T) {
 	}
 	mustBeWhole(t, db, testTable, 2)
 	rs = mustWrite(t, db, inserts(doc("_id", 5), doc("_id", list(1)), doc("_id", 6)), WriteOptions{Ordered: true})
-	wantCode(t, rs[1].Err, mongoerr.BadValue)
+	wantCode(t, rs[1].Err, mongoerr.InvalidIDField)
 	if rs[0].Modified != 1 || !rs[2].Skipped {
 		t.Errorf("%+v", rs)
 	}

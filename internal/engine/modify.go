@@ -60,7 +60,7 @@ func (w *writer) find(c *change) error {
 	if !ok {
 		return nil
 	}
-	if id, ok := c.query.onlyID(); ok {
+	if id, _, ok := c.query.fixedID(); ok {
 		w.key = appendDocumentKey(w.key[:0], t.id, id)
 		_, err := w.changeGroup(t, c, [][]byte{w.key})
 		return ignoreDropped(err)
@@ -86,23 +86,6 @@ func ignoreDropped(err error) error {
 		return nil
 	}
 	return err
-}
-
-// onlyID returns the _id of a query that can give no other document than that with this _id.
-func (q *Query) onlyID() (bson.Value, bool) {
-	if q.Filter == nil || q.Hint.Type != 0 || q.Min != nil || q.Max != nil || q.Skip != 0 {
-		return bson.Value{}, false
-	}
-	nodes := []query.Node{q.Filter.Root()}
-	if and, ok := any(nodes[0]).(*query.And); ok {
-		nodes = and.Of
-	}
-	for _, n := range nodes {
-		if c, ok := any(n).(*query.Compare); ok && c.Op == query.Eq && c.Path.String() == "_id" && checkID(c.Value) == nil {
-			return c.Value, true
-		}
-	}
-	return bson.Value{}, false
 }
 
 // changeFirst changes the first document of a query. It reports whether to look again: every document the cursor gave was

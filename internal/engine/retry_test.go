@@ -85,7 +85,7 @@ func TestRetriedInsertsBeforeABadOne(t *testing.T) {
 				t.Errorf("call %d, statement %d: %+v", call, i, r)
 			}
 		}
-		wantCode(t, rs[2].Err, mongoerr.BadValue)
+		wantCode(t, rs[2].Err, mongoerr.InvalidIDField)
 		if !rs[3].Skipped {
 			t.Errorf("call %d went on after its error: %+v", call, rs[3])
 		}

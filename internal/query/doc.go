@@ -11,6 +11,6 @@
 // Stages: $match, $project, $addFields, $set, $unset, $sort, $skip, $limit, $group, $unwind, $count, $sortByCount, $replaceRoot,
 // $replaceWith, $lookup. expression_operators.go lists the operators of expressions, accumulator.go those of $group.
 //
-// It imports bson and mongoerr. Plan, exec, route, engine and backend may import it; nothing of Oxbow below it may be
-// imported here.
+// It imports bson, mongoerr and memory, whose accounts what it gathers is charged to, and no other room. Any room that looks into filters or documents may
+// import it.
 package query

@@ -26,7 +26,7 @@ func (u *Update) Upsert(dst []byte, newID [12]byte) ([]byte, error) {
 	if !ok {
 		id = bson.Value{Type: bson.TypeObjectID, Data: newID[:]}
 	}
-	if err := checkID(id); err != nil {
+	if err := CheckID(id); err != nil {
 		return dst, err
 	}
 	start := len(dst)
@@ -35,21 +35,6 @@ func (u *Update) Upsert(dst []byte, newID [12]byte) ([]byte, error) {
 		return dst, mongoerr.New(mongoerr.UpsertTooLarge, "Document to upsert is larger than %d", bson.MaxDocumentSize)
 	}
 	return out, nil
-}
-
-// checkID refuses values that no _id can have.
-func checkID(id bson.Value) error {
-	switch id.Type {
-	case bson.TypeRegex, bson.TypeArray, bson.TypeUndefined:
-		return mongoerr.New(mongoerr.InvalidIDField, "The '_id' value cannot be of type %s", bson.TypeName(id.Type))
-	case bson.TypeDocument:
-		for it := bson.Elements(id.Data); it.Next(); {
-			if key := it.Key(); len(key) > 0 && key[0] == '$' {
-				return mongoerr.New(mongoerr.DollarPrefixedFieldName, "_id fields may not contain '$'-prefixed fields: %s is not valid for storage.", key)
-			}
-		}
-	}
-	return nil
 }
 
 // equality is a path and the value that a filter demands there.

@@ -8,6 +8,7 @@ import (
 
 	"oxbow/internal/bson"
 	"oxbow/internal/mongoerr"
+	"oxbow/internal/query"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 )
@@ -38,7 +39,7 @@ func Storable(doc bson.Document, fill Fill) (bson.Document, error) {
 		if id != nil {
 			return nil, mongoerr.New(mongoerr.BadValue, "can't have multiple _id fields in one document")
 		}
-		if err := checkID(it.Value()); err != nil {
+		if err := query.CheckID(it.Value()); err != nil {
 			return nil, err
 		}
 		id, first = it.Raw(), i == 0
@@ -84,21 +85,6 @@ func (t *Timestamps) Next(now time.Time) uint64 {
 			return next
 		}
 	}
-}
-
-func checkID(id bson.Value) error {
-	switch id.Type {
-	case bson.TypeArray, bson.TypeRegex, bson.TypeUndefined:
-		return mongoerr.New(mongoerr.InvalidIDField, "The '_id' value cannot be of type %s", bson.TypeName(id.Type))
-	case bson.TypeDocument:
-		it := bson.Elements(id.Data)
-		for it.Next() {
-			if k := it.Key(); len(k) > 0 && k[0] == '$' {
-				return mongoerr.New(mongoerr.DollarPrefixedFieldName, "_id fields may not contain '$'-prefixed fields: %s is not valid for storage.", k)
-			}
-		}
-	}
-	return nil
 }
 
 func idFirst(doc bson.Document, id []byte) bson.Document {
