@@ -91,7 +91,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, errors.Join(err, g.doors.close(), closeBackends(g.backends))
 	}
-	g.serve(recent, cfg.Authorize)
+	g.serve(recent, cfg)
 	return g, nil
 }
 
@@ -115,7 +115,7 @@ func (o *Options) load() (*config.Config, error) {
 }
 
 // serve starts to answer clients and to look after partitions.
-func (g *Gateway) serve(recent *command.RecentLog, authorize bool) {
+func (g *Gateway) serve(recent *command.RecentLog, cfg *config.Config) {
 	counters := &command.Counters{}
 	cursors := cursor.NewRegistry(cursor.IdleTimeout, g.budget)
 	sessions := cursor.NewSessions(cursor.SessionTimeout)
@@ -123,7 +123,7 @@ func (g *Gateway) serve(recent *command.RecentLog, authorize bool) {
 		Log: g.log, RecentLog: recent, Now: time.Now, Counters: counters, Cursors: cursors, Sessions: sessions,
 		Server: about(g.doors.clients.Addr()),
 		Memory: g.budget,
-		Users:  g.catalog, Authorize: authorize,
+		Users:  g.catalog, Authorize: cfg.Authorize, Slow: cfg.Slow,
 		Sections: []command.StatusSection{{Name: "oxbow", Append: g.appendStatus}},
 	})
 	g.runner = maintain.New(maintain.Options{

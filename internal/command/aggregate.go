@@ -54,6 +54,7 @@ func (d *Data) aggregate(ctx context.Context, req *Request, reply *Reply) error 
 	if err != nil {
 		return err
 	}
+	req.Plan = p.Find
 	return d.firstBatch(ctx, req, reply, a.source.Namespace(), d.Exec.Aggregate(p), batch{size: s.BatchSize})
 }
 

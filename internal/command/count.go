@@ -24,6 +24,7 @@ func (d *Data) count(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
+	req.Plan = &p.Routed
 	n, err := d.Exec.Count(ctx, p)
 	if err != nil {
 		return err

@@ -26,6 +26,7 @@ func (d *Data) delete(ctx context.Context, req *Request, reply *Reply) error {
 		return err
 	}
 	p := plan.NewDelete(s, a.source, d.Exec.Abilities, env)
+	req.Plan = p
 	result, err := d.Exec.Write(ctx, p, writeOptions(&s.Generic, req))
 	if err != nil {
 		return err

@@ -26,6 +26,7 @@ func (d *Data) distinct(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
+	req.Plan = &p.Routed
 	values, err := d.Exec.Distinct(ctx, p)
 	if err != nil {
 		return err

@@ -32,6 +32,7 @@ func (d *Data) find(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
+	req.Plan = p
 	first := batch{size: f.BatchSize, single: f.SingleBatch, limit: f.Limit}
 	return d.firstBatch(ctx, req, reply, a.source.Namespace(), d.Exec.Find(p), first)
 }

@@ -36,6 +36,7 @@ func (d *Data) findAndModify(ctx context.Context, req *Request, reply *Reply) er
 	if err != nil {
 		return err
 	}
+	req.Plan = p
 	reply.Document, err = d.Exec.FindAndModify(ctx, p, writeOptions(&f.Generic, req))
 	return err
 }

@@ -30,6 +30,7 @@ func (d *Data) insert(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
+	req.Plan = p
 	result, err := d.Exec.Insert(ctx, p, writeOptions(&in.Generic, req))
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +17,9 @@ type Request struct {
 	Sequences []backend.Sequence
 	Exhaust   bool  // the client takes a stream of replies
 	Conn      *Conn // never nil
+
+	// Plan is what the command's handler planned, for the log of slow commands; nil: nothing.
+	Plan fmt.Stringer
 
 	Name     string // of the command, as the table spells it
 	Argument bson.Value

@@ -23,9 +23,7 @@ func (t *Table) Run(ctx context.Context, req *Request, reply *Reply) {
 	began := t.deps.Now()
 	entry, err := t.dispatch(ctx, req, reply)
 	t.deps.Counters.Requests.Add(1)
-	if t.observer != nil {
-		t.observer.Command(req.Name, t.deps.Now().Sub(began), codeOf(err, reply))
-	}
+	t.noteDone(req, entry, t.deps.Now().Sub(began), err, reply)
 	if err != nil {
 		t.deps.Counters.UserErrors.Add(1)
 		reply.Document, reply.Again = nil, false
@@ -38,6 +36,18 @@ func (t *Table) Run(ctx context.Context, req *Request, reply *Reply) {
 	}
 	reply.Elements = append(reply.Elements, 0)
 	binary.LittleEndian.PutUint32(reply.Elements[start:], uint32(len(reply.Elements)-start))
+}
+
+// noteDone tells those who watch that a command is done.
+func (t *Table) noteDone(req *Request, entry *Entry, took time.Duration, err error, reply *Reply) {
+	if t.observer == nil && t.deps.Slow == 0 {
+		return
+	}
+	code := codeOf(err, reply)
+	if t.observer != nil {
+		t.observer.Command(req.Name, took, code)
+	}
+	t.logSlow(req, entry, took, code)
 }
 
 // codeOf is the code of a command that answers ok: 0, a backend's own answer among them.

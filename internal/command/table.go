@@ -75,6 +75,8 @@ type Deps struct {
 	Authorize bool
 	// Fallback answers commands that are not in the table; nil: they are errors of code CommandNotFound.
 	Fallback Handler
+	// Slow is the time from which on a command is logged; 0: none is.
+	Slow time.Duration
 	// Sections are further parts of serverStatus, from the engine for example.
 	Sections []StatusSection
 }

@@ -40,6 +40,7 @@ func (d *Data) update(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
+	req.Plan = p
 	result, err := d.Exec.Write(ctx, p, writeOptions(&u.Generic, req))
 	if err != nil {
 		return err

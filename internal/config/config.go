@@ -23,6 +23,7 @@ type Config struct {
 	Authorize   bool              // commands need the roles of a user ("auth: on")
 	TLS         *TLS              // nil: connections are not encrypted
 	HTTP        *HTTP             // nil: not served
+	Slow        time.Duration     // commands that take as long are logged; 0: none
 }
 
 // HTTP is where operators' tools are served.
@@ -88,6 +89,7 @@ const (
 	DefaultListen = "127.0.0.1:27017"
 	DefaultAhead  = 2
 	DefaultHold   = time.Hour
+	DefaultSlow   = 100 * time.Millisecond // MongoDB's slowms
 	// DefaultCatalog is the database of the catalog.
 	DefaultCatalog = "oxbow"
 )
@@ -130,6 +132,7 @@ func (c *Config) Collection(ns string) *Collection {
 func Default() *Config {
 	return &Config{
 		Listen:   DefaultListen,
+		Slow:     DefaultSlow,
 		Backends: []Backend{{Name: "local", Embedded: &Embedded{Dir: "./data"}}},
 		Default:  "local",
 	}

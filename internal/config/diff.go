@@ -36,6 +36,9 @@ func Diff(from, to *Config, made func(namespace string) bool) error {
 	if from.Memory != to.Memory {
 		reasons = append(reasons, fmt.Errorf("memory: it can't change while the gateway runs"))
 	}
+	if from.Slow != to.Slow {
+		reasons = append(reasons, fmt.Errorf("slow: it can't change while the gateway runs"))
+	}
 	if from.Authorize != to.Authorize {
 		reasons = append(reasons, fmt.Errorf("auth: it can't change while the gateway runs; without the key it is on where users are named"))
 	}

@@ -47,7 +47,8 @@ func Parse(name string, data []byte) (*Config, error) {
 	cfg.checkBeyond(m, listenAt)
 	cfg.readTLS(m)
 	cfg.readHTTP(m)
-	m.close("listen", "memory", "http", "tls", "auth", "users", "backends", "catalog", "databases", "collections")
+	cfg.readSlow(m)
+	m.close("listen", "memory", "http", "slow", "tls", "auth", "users", "backends", "catalog", "databases", "collections")
 	if err := r.err(); err != nil {
 		return nil, err
 	}

@@ -102,6 +102,8 @@ func TestParseRefuses(t *testing.T) {
 		{"HTTP beyond this machine without a token", "http: 0.0.0.0:8017", "oxbow.yaml:1:7: http: \"0.0.0.0\" is not a loopback address"},
 		{"HTTP without a port", "http: localhost", "oxbow.yaml:1:7: http: \"localhost\" is not host:port"},
 		{"HTTP without an address", "http: {token: t}", "oxbow.yaml:1:7: http: needs listen"},
+		{"wrong slow", "slow: lots", "oxbow.yaml:1:7: slow: \"lots\" is not a time"},
+		{"slow below a millisecond", "slow: 5us", "is not a time"},
 		{"HTTP with another key", "http: {listen: 127.0.0.1:1, tls: x}", "http.tls: is not a key here"},
 		{"key twice", "listen: 127.0.0.1:1\nlisten: 127.0.0.1:2", "oxbow.yaml:2:1: listen: is there twice, first in line 1"},
 		{"two layouts", entry + "hash: {field: u}\n  a.b:\n    time: {field: t, every: day}", "oxbow.yaml:4:3: collections.a.b: is there twice, first in line 2"},

@@ -3,9 +3,24 @@ package config
 import (
 	"net"
 	"strconv"
+	"time"
 
 	"github.com/goccy/go-yaml/ast"
 )
+
+// readSlow reads the key slow: a time such as 250ms, or 0 for none.
+func (cfg *Config) readSlow(m *mapping) {
+	text, n := m.text("slow")
+	if n == nil {
+		return
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || d != 0 && d < time.Millisecond {
+		m.add(n, "slow", "%q is not a time such as 250ms or 2s, of a millisecond at least, or 0 for none", text)
+		return
+	}
+	cfg.Slow = d
+}
 
 // readHTTP reads the key http: an address, or {listen: an address, token: a file}. Beyond loopback it takes a token.
 func (cfg *Config) readHTTP(m *mapping) {
