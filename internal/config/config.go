@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"net"
 	"time"
 
 	"oxbow/internal/auth"
@@ -37,16 +36,6 @@ type TLS struct {
 	Certificate string // with the chain behind it
 	Key         string
 	Clients     string // authorities of which every client must show a certificate; "": none is asked for
-}
-
-// Beyond reports whether an address can be reached from other machines.
-func Beyond(listen string) bool {
-	host, _, err := net.SplitHostPort(listen)
-	if err != nil || host == "localhost" {
-		return false // a Unix socket
-	}
-	ip := net.ParseIP(host)
-	return ip == nil || !ip.IsLoopback()
 }
 
 // Backend is one deployment: Embedded or a URI.

@@ -7,5 +7,5 @@
 // Invariants: a Config that Parse returned is valid; keys that are planned but not built are refused by name; no key is
 // ignored; bad input never panics.
 //
-// cmd/oxbow, the Go library and catalog import it; it imports route and bson.
+// cmd/oxbow, the Go library and catalog import it.
 package config

@@ -3,11 +3,8 @@ package config
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -95,33 +92,6 @@ func (r *report) document(data []byte) (root ast.Node) {
 		}
 	}
 	return root
-}
-
-// readListen reads the address and returns the node that names it, or nil.
-func (cfg *Config) readListen(m *mapping) ast.Node {
-	text, n := m.text("listen")
-	if n == nil {
-		return nil
-	}
-	if strings.HasPrefix(text, "/") {
-		cfg.Listen = text
-		return nil
-	}
-	host, port, err := net.SplitHostPort(text)
-	if err != nil {
-		m.add(n, "listen", "%q is neither host:port, such as %s, nor the absolute path of a Unix socket", text, DefaultListen)
-		return nil
-	}
-	if p, err := strconv.Atoi(port); err != nil || p < 0 || p > 65535 {
-		m.add(n, "listen", "%q is not a port", port)
-		return nil
-	}
-	if ip := net.ParseIP(host); ip == nil && host != "localhost" && host != "" {
-		m.add(n, "listen", "%q is not an IP address; the empty host, 0.0.0.0 and :: are all of this machine", host)
-		return nil
-	}
-	cfg.Listen = text
-	return n
 }
 
 func (cfg *Config) readMemory(m *mapping) {

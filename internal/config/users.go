@@ -1,10 +1,7 @@
 package config
 
 import (
-	"net"
 	"strings"
-
-	"github.com/goccy/go-yaml/ast"
 
 	"oxbow/internal/auth"
 )
@@ -30,20 +27,6 @@ func (cfg *Config) readUsers(m *mapping) {
 		otherwise = 0
 	}
 	cfg.Authorize = m.choice("auth", otherwise, "on", "off") == 0
-}
-
-// checkBeyond refuses an address that other machines reach while anybody could use it.
-func (cfg *Config) checkBeyond(m *mapping, at ast.Node) {
-	if at == nil || !Beyond(cfg.Listen) {
-		return
-	}
-	host, _, _ := net.SplitHostPort(cfg.Listen)
-	switch {
-	case len(cfg.Users) > 0 && !cfg.Authorize:
-		m.add(at, "listen", "%q is not a loopback address: listening beyond this machine is refused with auth: off", host)
-	case len(cfg.Users) == 0:
-		m.add(at, "listen", "%q is not a loopback address: listening beyond this machine is refused until users are declared", host)
-	}
 }
 
 func readUser(r *report, e entry, path string) (auth.User, bool) {
@@ -90,27 +73,4 @@ func readUser(r *report, e entry, path string) (auth.User, bool) {
 	}
 	m.close("scram-sha-256", "scram-sha-1", "roles")
 	return u, len(r.list) == before
-}
-
-// readTLS reads the key tls. The files are opened when the gateway starts.
-func (cfg *Config) readTLS(m *mapping) {
-	n := m.take("tls")
-	if n == nil {
-		return
-	}
-	files := openMapping(m.report, n, "tls")
-	t := &TLS{}
-	t.Certificate, _ = files.text("certificate")
-	t.Key, _ = files.text("key")
-	t.Clients, _ = files.text("clients")
-	for _, key := range []string{"certificate", "key"} {
-		if !files.has(key) {
-			m.add(n, "tls", "needs %s, a PEM file", key)
-		}
-	}
-	files.close("certificate", "key", "clients")
-	if strings.HasPrefix(cfg.Listen, "/") {
-		m.add(n, "tls", "a Unix socket is not encrypted")
-	}
-	cfg.TLS = t
 }
