@@ -89,7 +89,7 @@ func (p *Privileges) Allows(database string, a Actions) bool {
 	return a&ofDatabase&^(p.databases[database]|p.all) == 0 && a&^ofDatabase&^p.cluster == 0
 }
 
-// OnDatabase returns what is allowed in a database, and OnCluster what is on the deployment.
+// OnDatabase returns what is allowed in a database.
 func (p *Privileges) OnDatabase(database string) Actions {
 	return (p.databases[database] | p.all) & ofDatabase
 }

@@ -3,6 +3,7 @@ package command
 import (
 	"math"
 	"strconv"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
@@ -96,3 +97,6 @@ func truthy(doc bson.Document, key string) bool {
 	v, ok := bson.Get(doc, key)
 	return ok && isTrue(v)
 }
+
+// seconds is the whole seconds of a duration.
+func seconds(d time.Duration) int64 { return int64(d / time.Second) }

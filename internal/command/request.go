@@ -69,3 +69,42 @@ type Conn struct {
 	login     login
 	operation Operation // the record of the running command
 }
+
+// eachStatement calls do with every statement that a write brings, in its body's array or in its sequence.
+func (r *Request) eachStatement(field string, do func(bson.Document)) {
+	if docs, ok := r.Sequence(field); ok {
+		for _, doc := range docs {
+			do(doc)
+		}
+		return
+	}
+	v, _ := bson.Get(r.Body, field)
+	a, _ := v.ArrayOK()
+	it := bson.Elements(a)
+	for a != nil && it.Next() {
+		if doc, ok := it.Value().DocumentOK(); ok {
+			do(doc)
+		}
+	}
+}
+
+// statements returns the number of statements that a write brings, in its body's array or in its sequence.
+func (r *Request) statements(field string) int64 {
+	if docs, ok := r.Sequence(field); ok {
+		return int64(len(docs))
+	}
+	v, ok := bson.Get(r.Body, field)
+	if !ok {
+		return 0
+	}
+	a, ok := v.ArrayOK()
+	if !ok {
+		return 0
+	}
+	n := int64(0)
+	it := bson.Elements(a)
+	for it.Next() {
+		n++
+	}
+	return n
+}

@@ -60,13 +60,11 @@ func (s *targetStream) open(ctx context.Context) error {
 		return mongoerr.New(mongoerr.QueryPlanKilled, "a partition of %s was dropped before the cursor reached it", s.target.Logical)
 	}
 	c := s.command
-	if s.batchSize > 0 {
-		if c.Name == "find" {
-			c = c.With(bsoncore.AppendInt64Element(nil, "batchSize", s.batchSize))
-		}
-	}
-	if c.Name == "aggregate" {
+	switch {
+	case c.Name == "aggregate":
 		c = c.With(cursorElement(s.batchSize))
+	case c.Name == "find" && s.batchSize > 0:
+		c = c.With(bsoncore.AppendInt64Element(nil, "batchSize", s.batchSize))
 	}
 	reply, err := s.exec.send(ctx, &s.memory, s.target, c)
 	if err != nil {

@@ -44,8 +44,8 @@ type simple struct {
 var (
 	opsDesc        = prometheus.NewDesc("oxbow_operations_total", "Statements as serverStatus counts them in opcounters.", []string{"type"}, nil)
 	memoryDesc     = prometheus.NewDesc("oxbow_memory_reserved_bytes", "Memory of the clients' part, by use.", []string{"use"}, nil)
-	usageDesc      = prometheus.NewDesc("oxbow_collection_commands_total", "Commands by collection; the busiest have a series each.", []string{"collection"}, nil)
-	usedDesc       = prometheus.NewDesc("oxbow_collection_seconds_total", "Time of commands by collection; the busiest have a series each.", []string{"collection"}, nil)
+	commandsDesc   = prometheus.NewDesc("oxbow_collection_commands_total", "Commands by collection; the busiest have a series each.", []string{"collection"}, nil)
+	secondsDesc    = prometheus.NewDesc("oxbow_collection_seconds_total", "Time of commands by collection; the busiest have a series each.", []string{"collection"}, nil)
 	partitionsDesc = prometheus.NewDesc("oxbow_partitions", "Partitions by collection and state.", []string{"collection", "state"}, nil)
 	oldestDesc     = prometheus.NewDesc("oxbow_oldest_partition_age_seconds", "Age of the end of the oldest partition in sight, of collections with keep: it stays below keep and a range.", []string{"collection"}, nil)
 )
@@ -81,7 +81,7 @@ func (f *Figures) Describe(out chan<- *prometheus.Desc) {
 	for _, s := range f.simple {
 		out <- s.desc
 	}
-	for _, d := range []*prometheus.Desc{opsDesc, memoryDesc, usageDesc, usedDesc, partitionsDesc, oldestDesc} {
+	for _, d := range []*prometheus.Desc{opsDesc, memoryDesc, commandsDesc, secondsDesc, partitionsDesc, oldestDesc} {
 		out <- d
 	}
 }
@@ -110,20 +110,20 @@ func (f *Figures) collectUsages(out chan<- prometheus.Metric) {
 	rest := command.Usage{Namespace: other}
 	for i, u := range list {
 		if i < maxCollections {
-			usage(out, u)
+			sendUsage(out, u)
 			continue
 		}
 		rest.Count += u.Count
 		rest.Took += u.Took
 	}
 	if rest.Count > 0 {
-		usage(out, rest)
+		sendUsage(out, rest)
 	}
 }
 
-func usage(out chan<- prometheus.Metric, u command.Usage) {
-	out <- prometheus.MustNewConstMetric(usageDesc, prometheus.CounterValue, float64(u.Count), u.Namespace)
-	out <- prometheus.MustNewConstMetric(usedDesc, prometheus.CounterValue, u.Took.Seconds(), u.Namespace)
+func sendUsage(out chan<- prometheus.Metric, u command.Usage) {
+	out <- prometheus.MustNewConstMetric(commandsDesc, prometheus.CounterValue, float64(u.Count), u.Namespace)
+	out <- prometheus.MustNewConstMetric(secondsDesc, prometheus.CounterValue, u.Took.Seconds(), u.Namespace)
 }
 
 // collectPartitions counts the partitions of the configured collections, whose number no client can raise.
