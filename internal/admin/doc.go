@@ -5,5 +5,5 @@
 // Invariants: beyond loopback nothing but health and readiness is answered without the token; a slow or silent client is let go; the token shows in no
 // answer and no log.
 //
-// The Go library imports it; it imports nothing of Oxbow.
+// Only the Go library imports it.
 package admin

@@ -6,5 +6,5 @@
 // Invariants: no password is kept, only salted credentials; a user that doesn't exist fails like one whose password is wrong, at the same step and
 // with the same answer; a Set never changes, a new one takes its place; nothing here is written to a log.
 //
-// config, command, catalog and the Go library import it; it imports bson and mongoerr.
+// config, catalog, command and cmd/oxbow import it.
 package auth

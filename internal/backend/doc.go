@@ -6,5 +6,5 @@
 // Invariants: a reply with ok: 0 is a reply, not a Go error; a Go error means that no reply came and that the command may
 // or may not have run; a Request's bytes are neither kept nor changed after Run returns.
 //
-// exec, command, catalog and maintain use it; the implementations are embedded (the engine) and remote (a server by URI).
+// statement, plan, exec, command, catalog, maintain and server use it; the implementations are embedded (the engine) and remote (a server by URI).
 package backend

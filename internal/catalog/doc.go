@@ -7,5 +7,5 @@
 // undoes what was cut short; a physical name is never used twice; a new partition has all indexes before the first
 // document; no lock is held over I/O on the read path (Snapshot is a pointer load).
 //
-// command, plan (snapshots) and maintain import it; it imports route, config, backend, bson and mongoerr.
+// plan, command and observe (snapshots) and maintain import it.
 package catalog

@@ -7,5 +7,5 @@
 // Invariants: whatever a client sent, the reply is a document with ok; a handler's error becomes MongoDB's error there and nowhere else; a
 // request's bytes are not kept after its handler returned; a running command is in Operations until it has answered.
 //
-// server imports it; it imports statement, catalog (snapshots), plan, exec, cursor and what these share.
+// server and observe import it.
 package command

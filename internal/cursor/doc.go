@@ -5,5 +5,5 @@
 // Invariants: a cursor id is Oxbow's own, never a backend's; a cursor is in use by one command at a time; no Content is called or
 // closed under a lock; nothing expires but by Sweep, which is given the time.
 //
-// command imports it; it imports bson and mongoerr. exec's Content is what its cursors hold.
+// command and observe import it. exec's Content is what its cursors hold.
 package cursor

@@ -8,5 +8,5 @@
 // what the documents imply, counters what a scan would count, after any crash; no latch is held over a sync or while a
 // client is waited for; errors a client could cause are *mongoerr.Error.
 //
-// Only backend/embedded imports it; it imports bson, query and mongoerr.
+// Only backend/embedded imports it.
 package engine

@@ -7,5 +7,5 @@
 // Invariants: memory is bounded by batches, never by results; a failed target fails the command, with the backend's error; a
 // stream closes its backends' cursors; contexts end the work everywhere.
 //
-// command imports it; it imports plan, backend, query, bson and mongoerr.
+// Only command imports it.
 package exec

@@ -7,5 +7,5 @@
 // Invariants: pure (no I/O, no goroutine, no clock); a nil Budget, and the zero Account, refuse nothing and count nothing; what a holder keeps
 // below Small costs no atomic operation; when all accounts are closed, nothing is reserved.
 //
-// Every room may import it; it imports mongoerr.
+// Every room that holds something for clients may import it.
 package memory

@@ -6,5 +6,6 @@
 //
 // Invariants: every Error has a code of the table, or one of MongoDB's numbers without a name (Location…) that stands where the one
 // place is that uses it; messages name the input at fault; no I/O.
-// Any package may import it; it imports only bson of Oxbow.
+//
+// Any package may import it.
 package mongoerr

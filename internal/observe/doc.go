@@ -6,5 +6,5 @@
 // Invariants: the number of series is bounded whatever clients send; noting a command allocates nothing and takes no lock; no value of a client's
 // document and no credential is ever a label.
 //
-// The Go library imports it; it imports command, cursor, memory, catalog, route and mongoerr.
+// Only the Go library imports it.
 package observe

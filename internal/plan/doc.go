@@ -6,5 +6,5 @@
 // Invariants: everything a client could have got wrong is refused here, before anything is sent; a filter is never
 // widened; the partitions of a read or of a write with a filter come from route, those of an insert from its documents.
 //
-// command and exec import it; it imports statement, catalog (snapshots), route, query, bson, mongoerr and backend (names).
+// command and exec import it.
 package plan

@@ -11,6 +11,5 @@
 // Stages: $match, $project, $addFields, $set, $unset, $sort, $skip, $limit, $group, $unwind, $count, $sortByCount, $replaceRoot,
 // $replaceWith, $lookup. expression_operators.go lists the operators of expressions, accumulator.go those of $group.
 //
-// It imports bson, mongoerr and memory, whose accounts what it gathers is charged to, and no other room. Any room that looks into filters or documents may
-// import it.
+// Any room that looks into filters or documents may import it; it knows none of them.
 package query

@@ -6,5 +6,5 @@
 // Invariants: routing is sound (design §4): the partition a document was placed in is in the route of every filter that
 // matches it; unsure means all. Pure: no I/O, no goroutine, no clock.
 //
-// catalog, plan, command, config, retention and maintain import it; it imports bson, query and mongoerr.
+// config, catalog, plan, command, retention, maintain and observe import it.
 package route

@@ -5,5 +5,5 @@
 // Invariants: an idle connection holds no buffer beyond its reader's 512 bytes; bytes that are not the protocol end their own connection, with one
 // log line, and nothing else; nothing listens beyond loopback where clients need not log in; every goroutine ends before Shutdown returns.
 //
-// The Go library imports it; it imports command and wire, and from backend the form of a document sequence.
+// Only the Go library imports it.
 package server

@@ -6,6 +6,5 @@
 // Invariants: pure; a field is either understood, or named as one that is not built, or refused as unknown: none is
 // dropped; structs alias the request's bytes.
 //
-// plan, command and backend/embedded import it; it imports bson, mongoerr, query (what an _id may be) and
-// backend (the request).
+// plan, command and backend/embedded import it.
 package statement

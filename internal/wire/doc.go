@@ -9,5 +9,5 @@
 // Ownership: a Message owns its buffer, and every document of it aliases that buffer. Whoever got the Message from a Reader calls Release
 // once, when nothing refers to those documents any more; what must live longer is copied before.
 //
-// server imports it, and nothing else but tests.
+// Only server imports it.
 package wire
