@@ -55,17 +55,9 @@ func (b *Backend) Run(ctx context.Context, req *backend.Request) (bson.Document,
 		return nil, fmt.Errorf("%w: a remote backend takes no targets", backend.ErrUnavailable)
 	}
 	name, arg, _ := bson.First(req.Body)
-	choice, err := b.choose(name, arg, req.Body)
+	server, conn, err := b.connect(ctx, name, arg, req.Body)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
-	}
-	server, err := b.selectServer(ctx, choice)
-	if err != nil {
-		return nil, fmt.Errorf("%w: select a server: %w", backend.ErrUnavailable, err)
-	}
-	conn, err := server.Connection(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("%w: get a connection: %w", backend.ErrUnavailable, err)
 	}
 	defer conn.Close()
 	if answersLarge[name] {
@@ -103,6 +95,23 @@ func discard(conn *mnet.Connection) {
 	if c, ok := conn.ReadWriteCloser.(driver.Expirable); ok {
 		_ = c.Expire() // the connection is given up, however it ends
 	}
+}
+
+// connect gets a connection to a server that the command may go to.
+func (b *Backend) connect(ctx context.Context, name string, arg bson.Value, body bson.Document) (driver.Server, *mnet.Connection, error) {
+	choice, err := b.choose(name, arg, body)
+	if err != nil {
+		return nil, nil, err
+	}
+	server, err := b.selectServer(ctx, choice)
+	if err != nil {
+		return nil, nil, fmt.Errorf("select a server: %w", err)
+	}
+	conn, err := server.Connection(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("get a connection: %w", err)
+	}
+	return server, conn, nil
 }
 
 // selectServer waits for a server, for the URI's serverSelectionTimeoutMS at most.
