@@ -68,9 +68,10 @@ func (t *Table) takeTransactions(d *Data) {
 	t.forget = func() { d.transactions.forget(t.deps.Sessions.Known) }
 }
 
-// errTransactions has the code of a MongoDB deployment that has no transactions.
+// errTransactions is what a transaction gets where there are none. Its code is not that of a server without transactions, 20: at that one drivers say
+// that the deployment has no retryable writes, and hide the reason.
 func errTransactions() error {
-	return mongoerr.New(mongoerr.IllegalOperation, "Transactions are not supported yet on the embedded engine")
+	return mongoerr.New(mongoerr.OperationNotSupportedInTxn, "Transactions are not supported yet on the embedded engine")
 }
 
 // checkTransaction says whether a command may run in a transaction: MongoDB's list, less what Oxbow would run itself
@@ -88,7 +89,7 @@ func (d *Data) enter(req *Request, a view) error {
 		return nil
 	}
 	if a.source.Collection != nil {
-		return mongoerr.New(mongoerr.IllegalOperation, "Transactions on %s are not supported yet: it has a layout", a.source.Namespace())
+		return mongoerr.New(mongoerr.OperationNotSupportedInTxn, "Transactions on %s are not supported yet: it has a layout", a.source.Namespace())
 	}
 	if d.Exec.Abilities(a.source.Backend).Embedded {
 		return errTransactions()

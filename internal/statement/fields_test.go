@@ -37,7 +37,7 @@ func TestFieldErrors(t *testing.T) {
 		{find, `{"find": "c", "$db": 1}`, mongoerr.TypeMismatch, "BSON field 'find.$db' is the wrong type 'int', expected type 'string'"},
 		{find, `{"find": "c", "stmtIds": 1}`, mongoerr.TypeMismatch, "BSON field 'find.stmtIds' is the wrong type 'int', expected type 'array'"},
 		{find, `{"find": "c", "limit": 1, "limit": 2}`, mongoerr.IDLDuplicateField, "BSON field 'find.limit' is a duplicate field"},
-		{find, `{"find": "c", "startTransaction": true}`, mongoerr.IllegalOperation, "Transactions are not supported yet ('find.startTransaction')"},
+		{find, `{"find": "c", "startTransaction": true}`, mongoerr.OperationNotSupportedInTxn, "Transactions are not supported yet ('find.startTransaction')"},
 		{find, `{"find": "c", "collation": {"locale": "de"}}`, mongoerr.CommandNotSupported, "'find.collation' is not supported yet"},
 		{update, `{"update": "c", "updates": [{"q": {}, "u": {}, "sort": {}}]}`, mongoerr.IDLUnknownField, "BSON field 'update.updates.sort' is an unknown field."},
 	} {

@@ -72,7 +72,7 @@ func (g *Generic) set(names genericNames, key []byte, v bson.Value) (known bool,
 	case "$readPreference", "$queryOptions":
 		g.ReadPreference = v
 	case "autocommit", "startTransaction":
-		return true, mongoerr.New(mongoerr.IllegalOperation, "Transactions are not supported yet ('%s')", names[string(key)])
+		return true, mongoerr.New(mongoerr.OperationNotSupportedInTxn, "Transactions are not supported yet ('%s')", names[string(key)])
 	case "$clusterTime", "$configTime", "$topologyTime", "$client", "$audit", "$configServerState",
 		"apiVersion", "apiStrict", "apiDeprecationErrors", "maxTimeMSOpOnly", "$replData", "$oplogQueryData",
 		"clientOperationKey", "mayBypassWriteBlocking", "requestGossipRoutingCache":

@@ -87,7 +87,7 @@ func TestErrorsDoNotDependOnTheLayout(t *testing.T) {
 		{"a write with a read concern", 72, func(c string) []any {
 			return []any{"insert", c, "documents", bson.A{d("a", 1)}, "readConcern", d("level", "majority")}
 		}},
-		{"a transaction", 20, func(c string) []any {
+		{"a transaction", 263, func(c string) []any {
 			return []any{"find", c, "lsid", d("id", bson.Binary{Subtype: 4, Data: make([]byte, 16)}), "txnNumber", int64(1), "startTransaction", true, "autocommit", false}
 		}},
 		{"an update by a stage that does not exist", 40324, func(c string) []any {
