@@ -17,19 +17,27 @@ type doors struct {
 	token   string       // that HTTP asks for; "": none
 }
 
-// openDoors opens the listeners of a configuration, or none.
-func openDoors(cfg *config.Config) (*doors, error) {
-	d := &doors{}
-	var err error
+// CheckFiles reads the files that a configuration names, certificates and a token, and says what is wrong with them.
+func CheckFiles(cfg *config.Config) error { return new(doors).readFiles(cfg) }
+
+func (d *doors) readFiles(cfg *config.Config) (err error) {
 	if t := cfg.TLS; t != nil {
 		if d.tls, err = server.LoadTLS(t.Certificate, t.Key, t.Clients); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if cfg.HTTP != nil && cfg.HTTP.TokenFile != "" {
-		if d.token, err = readToken(cfg.HTTP.TokenFile); err != nil {
-			return nil, err
-		}
+		d.token, err = readToken(cfg.HTTP.TokenFile)
+	}
+	return err
+}
+
+// openDoors opens the listeners of a configuration, or none.
+func openDoors(cfg *config.Config) (*doors, error) {
+	d := &doors{}
+	err := d.readFiles(cfg)
+	if err != nil {
+		return nil, err
 	}
 	if d.clients, err = server.Listen(cfg.Listen, cfg.Authorize); err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func benchLogCommand() *cobra.Command {
 			"The load is open-loop: each call has its time, and its latency counts from then, so a server that stalls shows as latency and as calls not begun.\n" +
 			"Progress goes to standard error every 5 seconds. At the end, or after ctrl-C, a table goes to standard output: rates asked and held, latencies, and\n" +
 			"the 99th percentile of inserts in the seconds in which a partition was dropped, against the others.",
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
@@ -132,7 +132,7 @@ func showBench(b *bench.Bench, w io.Writer) {
 		now := b.Totals()
 		made, dropped, err := countEvents(b)
 		fmt.Fprintf(w, "%s: inserts %s/s, p99 %s; updates %s/s; %d failed; partitions %d made, %d dropped\n", time.Since(start).Round(time.Second),
-			perSecond(now.Inserted-before.Inserted, lineEvery), milliseconds(b.InsertP99(lineEvery)), perSecond(now.Updated-before.Updated, lineEvery),
+			perSecond(now.Inserted-before.Inserted, lineEvery), latency(b.InsertP99(lineEvery)), perSecond(now.Updated-before.Updated, lineEvery),
 			now.Failed, made, dropped)
 		if err != nil {
 			fmt.Fprintln(w, err)
@@ -163,4 +163,12 @@ func perSecond(n int64, in time.Duration) string {
 
 func milliseconds(d time.Duration) string {
 	return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
+}
+
+// latency writes a latency, which is "-" where no call has ended.
+func latency(d time.Duration) string {
+	if d == 0 {
+		return "-"
+	}
+	return milliseconds(d)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -112,5 +113,14 @@ func TestBenchErrors(t *testing.T) {
 	} {
 		_, _, err := oxbowCommand(t, nil, append([]string{"bench", "log"}, test.args...)...)
 		wantError(t, err, test.want)
+	}
+}
+
+func TestLatency(t *testing.T) {
+	if got := latency(0); got != "-" {
+		t.Errorf("no call at all took %s", got)
+	}
+	if got := latency(1500 * time.Microsecond); got != "1.5 ms" {
+		t.Errorf("1.5 ms are written as %s", got)
 	}
 }

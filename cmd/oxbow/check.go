@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"oxbow"
 	"oxbow/internal/config"
 )
 
@@ -19,10 +20,13 @@ func checkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check",
 		Short: "Check a configuration and compute what its layouts come to",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := config.Load(file)
 			if err != nil {
+				return err
+			}
+			if err := oxbow.CheckFiles(cfg); err != nil {
 				return err
 			}
 			return check(c.OutOrStdout(), cfg)
@@ -35,6 +39,10 @@ func checkCommand() *cobra.Command {
 
 // check prints a line a collection and then the advice.
 func check(w io.Writer, cfg *config.Config) error {
+	if len(cfg.Collections) == 0 {
+		_, err := fmt.Fprintln(w, "no layouts: all collections are plain")
+		return err
+	}
 	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(table, "COLLECTION\tRANGES\tPARTITIONS\tON ONE BACKEND\tFILES THERE")
 	for i := range cfg.Collections {

@@ -50,4 +50,12 @@ func TestCheckErrors(t *testing.T) {
 	wantError(t, err, file+"x")
 	_, _, err = oxbowCommand(t, nil, "check")
 	wantError(t, err, `"config"`)
+	_, _, err = oxbowCommand(t, nil, "check", file)
+	wantError(t, err, "-c", file)
+	file = writeFile(t, "tls.yaml", "tls: {certificate: /nowhere/server.pem, key: /nowhere/server-key.pem}\n")
+	_, _, err = oxbowCommand(t, nil, "check", "-c", file)
+	wantError(t, err, "/nowhere/server.pem")
+	file = writeFile(t, "http.yaml", "http: {listen: 127.0.0.1:8017, token: /nowhere/token}\n")
+	_, _, err = oxbowCommand(t, nil, "check", "-c", file)
+	wantError(t, err, "/nowhere/token")
 }

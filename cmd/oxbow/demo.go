@@ -45,7 +45,7 @@ func demoCommand() *cobra.Command {
 			"updated at a moderate rate, and partitions are shown as they are made, hidden and dropped: live on a terminal, elsewhere as lines. The first is dropped\n" +
 			"75 seconds after the start at the latest. It ends after --for, or with q or ctrl-C, prints what it came to, and removes the folder.\n\n" +
 			"Any MongoDB client can look on meanwhile; the address is shown.",
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
@@ -186,7 +186,7 @@ func (d *demo) summary(w io.Writer) error {
 		if g.Windows == 0 {
 			continue
 		}
-		fmt.Fprintf(w, "%s: %d, p99 of inserts %s\n", g.name, g.Windows, milliseconds(time.Duration(g.P99)*time.Microsecond))
+		fmt.Fprintf(w, "%s: %d, p99 of inserts %s\n", g.name, g.Windows, latency(time.Duration(g.P99)*time.Microsecond))
 	}
 	return err
 }

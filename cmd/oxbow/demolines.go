@@ -31,7 +31,7 @@ func (d *demo) showLines(ctx context.Context, w io.Writer) {
 		last = now
 		if now.at.Sub(load.at) >= lineEvery {
 			fmt.Fprintf(w, "%s  %.0f inserts/s with p99 %s, %.0f updates/s, %d failed\n", now.at.Format(time.TimeOnly),
-				rate(load, now, inserted), milliseconds(now.p99), rate(load, now, updated), now.totals.Failed)
+				rate(load, now, inserted), latency(now.p99), rate(load, now, updated), now.totals.Failed)
 			if now.err != nil {
 				fmt.Fprintln(w, now.err)
 			}

@@ -150,7 +150,7 @@ func (v *liveView) clock(s demoState) string {
 func (v *liveView) load(s demoState) string {
 	first := v.states[0]
 	return fmt.Sprintf("%s inserts/s, p99 %s    %s updates/s    %s documents inserted, %d failed",
-		bold.Render(fmt.Sprintf("%.0f", rate(first, s, inserted))), bold.Render(milliseconds(s.p99)),
+		bold.Render(fmt.Sprintf("%.0f", rate(first, s, inserted))), bold.Render(latency(s.p99)),
 		bold.Render(fmt.Sprintf("%.0f", rate(first, s, updated))), thousands(s.totals.Inserted), s.totals.Failed)
 }
 

@@ -30,7 +30,7 @@ func loadCommand() *cobra.Command {
 		Short: "Load Extended JSON lines or CSV into a collection",
 		Long: "Load a file, or standard input with -, into a collection: Extended JSON, a document a line, or CSV whose header names the fields (time:date,dev:long,text).\n" +
 			"Documents that the server refuses are listed and passed over. After a stop it says how to go on.",
-		Args: cobra.ExactArgs(1),
+		Args: oneArgument("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()

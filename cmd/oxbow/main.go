@@ -11,6 +11,27 @@ import (
 // help is what a command does that only has subcommands; with Args: cobra.NoArgs an unknown one is an error.
 func help(c *cobra.Command, _ []string) error { return c.Help() }
 
+// oneArgument takes one argument, which the usage calls by that name.
+func oneArgument(name string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("%s takes one argument, %s, and was given %d: see %s --help", c.Name(), name, len(args), c.CommandPath())
+		}
+		return nil
+	}
+}
+
+// noArguments takes none, and tells who gives a configuration as one how to.
+func noArguments(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if c.Flags().Lookup("config") != nil {
+		return fmt.Errorf("%s takes no argument, and was given %q: a configuration goes with -c", c.Name(), args[0])
+	}
+	return fmt.Errorf("%s takes no argument, and was given %q: see %s --help", c.Name(), args[0], c.CommandPath())
+}
+
 func main() {
 	if err := rootCommand().Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "oxbow:", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -93,7 +94,7 @@ func (p *partitions) do(ctx context.Context, command, name string) error {
 
 func listPartitions(on onCollection) *cobra.Command {
 	return &cobra.Command{
-		Use: "list DB.COLL", Short: "List all partitions, oldest first", Args: cobra.ExactArgs(1),
+		Use: "list DB.COLL", Short: "List all partitions, oldest first", Args: oneArgument("DB.COLL"),
 		RunE: on(func(ctx context.Context, w io.Writer, p *partitions) error {
 			all, err := p.list(ctx)
 			if err != nil {
@@ -123,7 +124,7 @@ func printPartitions(w io.Writer, all []partition) error {
 func createPartitions(on onCollection) *cobra.Command {
 	var from, to string
 	c := &cobra.Command{
-		Use: "create DB.COLL", Short: "Make the partitions of a range of time, or all slots of a hash layout", Args: cobra.ExactArgs(1),
+		Use: "create DB.COLL", Short: "Make the partitions of a range of time, or all slots of a hash layout", Args: oneArgument("DB.COLL"),
 	}
 	c.RunE = on(func(ctx context.Context, w io.Writer, p *partitions) error {
 		command := bson.D{{Key: "createPartitions", Value: p.collection}}
@@ -171,7 +172,7 @@ func dropPartitions(on onCollection) *cobra.Command {
 		Short: "Hide partitions, or with --now drop them for good",
 		Long: "Hide the partitions that end at or before an instant, or one by name: their documents are out of sight at once, and dropped when the collection's\n" +
 			"hold has passed; until then 'oxbow partitions undo' brings them back. With --now they are dropped at once, for good.",
-		Args: cobra.ExactArgs(1),
+		Args: oneArgument("DB.COLL"),
 	}
 	c.RunE = on(func(ctx context.Context, w io.Writer, p *partitions) error {
 		chosen, err := p.choose(ctx, before, name, now)
@@ -212,6 +213,9 @@ func (p *partitions) choose(ctx context.Context, before, name string, hiddenToo 
 	if err != nil {
 		return nil, err
 	}
+	if before != "" && len(all) > 0 && !slices.ContainsFunc(all, func(c partition) bool { return !c.End.IsZero() }) {
+		return nil, fmt.Errorf("--before: %s.%s is not split by time: choose a partition by --name", p.database.Name(), p.collection)
+	}
 	var chosen []partition
 	for _, c := range all {
 		wanted := c.State == "active" || hiddenToo && c.State == "hidden"
@@ -221,7 +225,7 @@ func (p *partitions) choose(ctx context.Context, before, name string, hiddenToo 
 		}
 	}
 	if name != "" && len(chosen) == 0 {
-		return nil, fmt.Errorf("%s has no partition %q", p.collection, name)
+		return nil, fmt.Errorf("%s.%s has no partition %q", p.database.Name(), p.collection, name)
 	}
 	return chosen, nil
 }
@@ -229,7 +233,7 @@ func (p *partitions) choose(ctx context.Context, before, name string, hiddenToo 
 func undoPartition(on onCollection) *cobra.Command {
 	var name string
 	var all bool
-	c := &cobra.Command{Use: "undo DB.COLL", Short: "Bring hidden partitions back", Args: cobra.ExactArgs(1)}
+	c := &cobra.Command{Use: "undo DB.COLL", Short: "Bring hidden partitions back", Args: oneArgument("DB.COLL")}
 	c.RunE = on(func(ctx context.Context, w io.Writer, p *partitions) error {
 		names := []string{name}
 		if all {

@@ -74,9 +74,11 @@ func TestPartitionsErrors(t *testing.T) {
 		{[]string{"list", "fla"}, []string{`"fla" is no namespace`}},
 		{[]string{"list", "fla.plain"}, []string{"fla.plain has no layout"}},
 		{[]string{"create", "fla.log", "--from", "yesterday", "--to", "2001-02-03"}, []string{"--from", `"yesterday"`}},
-		{[]string{"create", "fla.log", "--from", "2001-02-03"}, []string{"to"}},
+		{[]string{"create", "fla.log", "--from", "2001-02-03"}, []string{"createPartitions.to", "missing"}},
+		{[]string{"create", "fla.log", "--from", "2001-02-03", "--to", "2001-02-03"}, []string{"before"}},
+		{[]string{"list"}, []string{"DB.COLL"}},
 		{[]string{"drop", "fla.log", "--before", "2001-2-3"}, []string{"--before", `"2001-2-3"`}},
-		{[]string{"drop", "fla.log", "--name", "fla.log_x"}, []string{`no partition "fla.log_x"`}},
+		{[]string{"drop", "fla.log", "--name", "fla.log_x"}, []string{`fla.log has no partition "fla.log_x"`}},
 		{[]string{"drop", "fla.log"}, []string{"before", "name"}},
 		{[]string{"undo", "fla.log", "--name", "fla.log_x"}, []string{"no partition fla.log_x"}},
 		{[]string{"undo", "fla.log", "--name", "x", "--all"}, []string{"all", "name"}},
@@ -86,4 +88,17 @@ func TestPartitionsErrors(t *testing.T) {
 			wantError(t, err, test.want...)
 		})
 	}
+}
+
+func TestPartitionsByHashErrors(t *testing.T) {
+	uri := openGateway(t, "collections:\n  im.user: {hash: {field: uid, count: 2}}\n")
+	run := func(args ...string) error {
+		_, _, err := oxbowCommand(t, nil, append([]string{"partitions", "--uri", uri}, args...)...)
+		return err
+	}
+	if err := run("create", "im.user"); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, run("create", "im.user", "--from", "2001-02-01"), "im.user is not split by time", "from")
+	wantError(t, run("drop", "im.user", "--before", "2001-02-01"), "im.user is not split by time", "--name")
 }

@@ -19,7 +19,7 @@ func passwordCommand() *cobra.Command {
 		Short: "Salt a password for the configuration",
 		Long: "Salt a password for the configuration: reads it from the terminal, or a line of standard input, and prints the user's entry.\n" +
 			"What it prints lets nobody log in who doesn't know the password.",
-		Args: cobra.ExactArgs(1),
+		Args: oneArgument("NAME@DATABASE"),
 		RunE: func(c *cobra.Command, args []string) error {
 			password, err := readPassword(c.InOrStdin(), c.ErrOrStderr())
 			if err != nil {

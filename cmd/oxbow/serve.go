@@ -30,7 +30,7 @@ func serveCommand() *cobra.Command {
 		Short: "Serve the MongoDB wire protocol",
 		Long: "Serve the MongoDB wire protocol. Without a configuration file it serves on 127.0.0.1:27017 from ./data.\n" +
 			"SIGHUP reads the file again; SIGINT and SIGTERM stop, after running commands have finished.",
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()

@@ -20,11 +20,14 @@ type history struct {
 
 func upkeepHistory(on onCollection) *cobra.Command {
 	return &cobra.Command{
-		Use: "history DB.COLL", Short: "Show what retention did to the partitions lately, and why", Args: cobra.ExactArgs(1),
+		Use: "history DB.COLL", Short: "Show what retention did to the partitions lately, and why", Args: oneArgument("DB.COLL"),
 		RunE: on(func(ctx context.Context, w io.Writer, p *partitions) error {
 			var h history
 			if err := p.database.RunCommand(ctx, bson.D{{Key: "upkeepHistory", Value: p.collection}}).Decode(&h); err != nil {
 				return fmt.Errorf("ask for the history: %w", err)
+			}
+			if len(h.Events) == 0 {
+				fmt.Fprintln(w, "nothing since the gateway's start")
 			}
 			for _, e := range h.Events {
 				fmt.Fprintln(w, eventLine(&e))
@@ -56,7 +59,7 @@ func confirmRetention(on onCollection) *cobra.Command {
 		Short: "Let retention go on past the reason that it has stopped for",
 		Long: "Let retention go on past the reason that it has stopped for: that the clock jumped, or that more partitions are due at once than is usual. Look at\n" +
 			"'oxbow partitions history' and the clock before.",
-		Args: cobra.ExactArgs(1),
+		Args: oneArgument("DB.COLL"),
 		RunE: on(func(ctx context.Context, w io.Writer, p *partitions) error {
 			var reply struct {
 				Confirmed string `bson:"confirmed"`

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
@@ -131,10 +132,20 @@ func (col *Collection) checkUnique(spec bson.Document) error {
 	for _, field := range col.layoutFields() {
 		if _, ok := bson.Get(key.Data, field); !ok {
 			return mongoerr.New(mongoerr.CannotCreateIndex,
-				"the unique index %s must hold the field '%s' of the layout of %s: without it, equal keys could lie in two partitions", key, field, col.Namespace())
+				"the unique index on %s must hold the field '%s' of the layout of %s: without it, equal keys could lie in two partitions",
+				fieldList(key.Data), field, col.Namespace())
 		}
 	}
 	return nil
+}
+
+// fieldList names the fields of an index key in its order.
+func fieldList(key bson.Document) string {
+	var names []string
+	for it := bson.Elements(key); it.Next(); {
+		names = append(names, "'"+string(it.Key())+"'")
+	}
+	return strings.Join(names, ", ")
 }
 
 func isTrue(v bson.Value) bool {

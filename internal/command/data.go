@@ -122,7 +122,7 @@ func (a view) writable() error {
 	if c == nil {
 		return nil
 	}
-	return mongoerr.New(mongoerr.IllegalOperation, "%s is a partition of %s and read-only by its own name", p.Name(), c.Namespace())
+	return mongoerr.New(mongoerr.CommandNotSupported, "%s is a partition of %s and read-only by its own name", p.Name(), c.Namespace())
 }
 
 // env is what compiled queries get to know.

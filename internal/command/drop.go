@@ -74,7 +74,7 @@ func (d *Data) dropDatabase(ctx context.Context, req *Request, reply *Reply) err
 		}
 		reply.Document, plain = nil, nil
 	case len(plain) == 0 && !own:
-		return mongoerr.New(mongoerr.IllegalOperation, "%s holds nothing but partitions, which go with their collection or by retention", s.Database)
+		return mongoerr.New(mongoerr.CommandNotSupported, "%s holds nothing but partitions, which go with their collection or by retention", s.Database)
 	}
 	for _, collection := range plain {
 		t := plan.Target{Backend: name, Namespace: backend.Namespace{Database: s.Database, Collection: collection}}

@@ -187,6 +187,7 @@ func TestTop(t *testing.T) {
 			run(t, table, driver.D{{Key: "find", Value: "c"}, {Key: "$db", Value: "shop"}})
 		}
 		run(t, table, driver.D{{Key: "ping", Value: 1}})
+		run(t, table, driver.D{{Key: "usersInfo", Value: "ada"}, {Key: "$db", Value: "shop"}}) // a user is no collection
 		totals := sub(t, run(t, table, driver.D{{Key: "top", Value: 1}}), "totals")
 		q := sub(t, sub(t, totals, "shop.c"), "queries")
 		if len(totals) != 2 || q["count"] != int64(3) || q["time"] != int64(6000) {

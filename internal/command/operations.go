@@ -69,7 +69,7 @@ func (o *Operations) begin(req *Request, entry *Entry, now time.Time, cancel con
 
 // namespaceOf is how currentOp names what a command works on: db.collection, or db.$cmd where it names none.
 func namespaceOf(req *Request, entry *Entry) string {
-	if entry.NoSession || entry.AdminOnly {
+	if entry.NoSession || entry.AdminOnly || entry.NoTarget {
 		return req.Database + ".$cmd"
 	}
 	v := req.Argument

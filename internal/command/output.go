@@ -27,10 +27,10 @@ func (d *Data) checkOutput(req *Request, on string) error {
 			return err
 		}
 		if into.source.Collection != nil {
-			return mongoerr.New(mongoerr.IllegalOperation, "%s into %s is not supported: it has a layout", name, into.source.Namespace())
+			return mongoerr.New(mongoerr.CommandNotSupported, "%s into %s is not supported: it has a layout", name, into.source.Namespace())
 		}
 		if into.source.Backend != on {
-			return mongoerr.New(mongoerr.IllegalOperation, "%s into %s is not supported: it lies on another backend", name, into.source.Namespace())
+			return mongoerr.New(mongoerr.CommandNotSupported, "%s into %s is not supported: it lies on another backend", name, into.source.Namespace())
 		}
 		if err := into.writable(); err != nil {
 			return err

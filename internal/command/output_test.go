@@ -35,10 +35,10 @@ collections: {d.split: {hash: {field: k, count: 2}}}
 		t.Fatalf("create: %s", code)
 	}
 	for stage, want := range map[string]mongoerr.Code{
-		`{"$out": {"db": "d", "coll": "split_1"}}`:             mongoerr.IllegalOperation,
-		`{"$out": {"db": "d", "coll": "split"}}`:               mongoerr.IllegalOperation,
-		`{"$out": {"db": "far", "coll": "c"}}`:                 mongoerr.IllegalOperation,
-		`{"$merge": {"into": {"db": "d", "coll": "split_0"}}}`: mongoerr.IllegalOperation,
+		`{"$out": {"db": "d", "coll": "split_1"}}`:             mongoerr.CommandNotSupported,
+		`{"$out": {"db": "d", "coll": "split"}}`:               mongoerr.CommandNotSupported,
+		`{"$out": {"db": "far", "coll": "c"}}`:                 mongoerr.CommandNotSupported,
+		`{"$merge": {"into": {"db": "d", "coll": "split_0"}}}`: mongoerr.CommandNotSupported,
 		`{"$merge": {"into": {"db": "oxbow", "coll": "x"}}}`:   mongoerr.Unauthorized,
 	} {
 		if code := run(`{"aggregate": "plain", "pipeline": [` + stage + `], "cursor": {}, "$db": "e"}`); code != want {
@@ -46,7 +46,7 @@ collections: {d.split: {hash: {field: k, count: 2}}}
 		}
 	}
 	for _, stage := range []string{`{"$out": "split_1"}`, `{"$merge": "split_0"}`, `{"$merge": {"into": "split_0"}}`} {
-		if code := run(`{"aggregate": "plain", "pipeline": [` + stage + `], "cursor": {}, "$db": "d"}`); code != mongoerr.IllegalOperation {
+		if code := run(`{"aggregate": "plain", "pipeline": [` + stage + `], "cursor": {}, "$db": "d"}`); code != mongoerr.CommandNotSupported {
 			t.Errorf("%s: %s", stage, code)
 		}
 	}

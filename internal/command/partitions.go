@@ -123,11 +123,9 @@ func (d *Data) createPartitions(ctx context.Context, req *Request, reply *Reply)
 		return err
 	}
 	table := &a.source.Collection.Table
-	places := []route.Place{table.At(-1, 0)}
-	if table.Layout.Time != nil {
-		if places, err = placesBetween(table, req.Body); err != nil {
-			return err
-		}
+	places, err := placesAsked(a.source.Namespace(), table, req)
+	if err != nil {
+		return err
 	}
 	before := len(table.Partitions)
 	s, err := d.Catalog.Ensure(ctx, a.source.Namespace(), places)
@@ -142,18 +140,37 @@ func (d *Data) createPartitions(ctx context.Context, req *Request, reply *Reply)
 	return nil
 }
 
-func placesBetween(table *route.Table, body bson.Document) ([]route.Place, error) {
+// placesAsked are the places of the ranges that createPartitions asks for; without a time layout there is one, and no bound to give.
+func placesAsked(ns string, table *route.Table, req *Request) ([]route.Place, error) {
+	if table.Layout.Time != nil {
+		return placesBetween(table, req)
+	}
+	for _, name := range []string{"from", "to"} {
+		if _, there := bson.Get(req.Body, name); there {
+			return nil, mongoerr.New(mongoerr.BadValue, "%s is not split by time, so '%s' says nothing: without it all slots are made", ns, name)
+		}
+	}
+	return []route.Place{table.At(-1, 0)}, nil
+}
+
+func placesBetween(table *route.Table, req *Request) ([]route.Place, error) {
 	var bounds [2]int64
 	for i, name := range []string{"from", "to"} {
-		v, _ := bson.Get(body, name)
+		v, there := bson.Get(req.Body, name)
+		if !there {
+			return nil, missing(req.Name + "." + name)
+		}
 		ms, ok := v.DateTimeOK()
 		if !ok {
-			return nil, wrongType(name, v.Type, "date")
+			return nil, wrongType(req.Name+"."+name, v.Type, "date")
 		}
 		if ms < 0 || ms >= lastInstant {
 			return nil, mongoerr.New(mongoerr.BadValue, "'%s' must lie between 1970 and 9999", name)
 		}
 		bounds[i] = ms
+	}
+	if bounds[0] >= bounds[1] {
+		return nil, mongoerr.New(mongoerr.BadValue, "'from' must lie before 'to'")
 	}
 	var places []route.Place
 	for ms := bounds[0]; ms < bounds[1]; {
@@ -176,10 +193,13 @@ func (d *Data) onPartition(ctx context.Context, req *Request, do func(ctx contex
 	if err != nil {
 		return err
 	}
-	v, _ := bson.Get(req.Body, "partition")
+	v, there := bson.Get(req.Body, "partition")
+	if !there {
+		return missing(req.Name + ".partition")
+	}
 	name, ok := v.StringValueOK()
 	if !ok {
-		return wrongType("partition", v.Type, "string")
+		return wrongType(req.Name+".partition", v.Type, "string")
 	}
 	return do(ctx, a.source.Namespace(), name)
 }
@@ -216,7 +236,7 @@ func (d *Data) upkeepHistory(_ context.Context, req *Request, reply *Reply) erro
 	if v, there := bson.Get(req.Body, "since"); there {
 		ok := false
 		if since, ok = v.DateTimeOK(); !ok {
-			return wrongType("since", v.Type, "date")
+			return wrongType(req.Name+".since", v.Type, "date")
 		}
 	}
 	var docs []bson.Document

@@ -21,7 +21,7 @@ func (d *Data) renameCollection(ctx context.Context, req *Request, reply *Reply)
 			return err
 		}
 		if s.Collection(ns) != nil {
-			return mongoerr.New(mongoerr.IllegalOperation, "cannot rename %s to %s: %s has a layout", r.From, r.To, ns)
+			return mongoerr.New(mongoerr.CommandNotSupported, "cannot rename %s to %s: %s has a layout", r.From, r.To, ns)
 		}
 		a, err := d.named(database, name)
 		if err != nil {
@@ -33,7 +33,7 @@ func (d *Data) renameCollection(ctx context.Context, req *Request, reply *Reply)
 		backends[i] = a.source.Backend
 	}
 	if backends[0] != backends[1] {
-		return mongoerr.New(mongoerr.IllegalOperation, "cannot rename %s to %s: they lie on the backends %s and %s", r.From, r.To, backends[0], backends[1])
+		return mongoerr.New(mongoerr.CommandNotSupported, "cannot rename %s to %s: they lie on the backends %s and %s", r.From, r.To, backends[0], backends[1])
 	}
 	return d.forward(ctx, backends[0], req, reply)
 }

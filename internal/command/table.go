@@ -48,6 +48,7 @@ type Entry struct {
 	Awaits          bool // maxTimeMS is how long it may wait for something to answer, and no limit to be put on it here
 	NoSession       bool // an lsid is taken but starts no session (hello, ping and the like, and the session commands)
 	Secret          bool // its body holds what nobody else may see: currentOp shows its name only
+	NoTarget        bool // its first field is a name, but not a collection's
 	Unlisted        bool // does not show in currentOp: it waits on behalf of a driver's monitor
 	// Fields are the fields that it takes beside its name and the generic arguments; any other one is error 40415. Nil: the handler checks
 	// for itself; an empty list: none.

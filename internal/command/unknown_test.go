@@ -61,8 +61,8 @@ collections:
 	}
 	about := []string{`{"replSetGetStatus": 1}`, `{"connPoolStats": 1}`, `{"compact": "c"}`, `{"collMod": "c", "validationLevel": "off"}`, `{"convertToCapped": "c", "size": 1}`}
 	reaching := map[string]mongoerr.Code{
-		`{"compact": "split_0"}`:                                         mongoerr.IllegalOperation,
-		`{"convertToCapped": "split_1", "size": 1}`:                      mongoerr.IllegalOperation,
+		`{"compact": "split_0"}`:                                         mongoerr.CommandNotSupported,
+		`{"convertToCapped": "split_1", "size": 1}`:                      mongoerr.CommandNotSupported,
 		`{"collMod": "split", "validationLevel": "off"}`:                 mongoerr.CommandNotSupported,
 		`{"collMod": "c", "viewOn": "split"}`:                            mongoerr.CommandNotSupported,
 		`{"compact": {"$uuid": "9f3c0000-0000-4000-8000-000000000001"}}`: mongoerr.InvalidNamespace,

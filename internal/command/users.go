@@ -52,15 +52,15 @@ func (t *Table) registerUsers() {
 	t.Register("connectionStatus", Entry{Handler: t.connectionStatus, NoSession: true, Fields: []string{"showPrivileges"}, Help: "who is logged in"})
 
 	changes := []string{"pwd", "customData", "roles", "digestPassword", "mechanisms"}
-	t.Register("createUser", Entry{Handler: t.createUser, Writes: true, Secret: true, Fields: changes, Help: "makes a user"})
-	t.Register("updateUser", Entry{Handler: t.updateUser, Writes: true, Secret: true, Fields: changes, Help: "changes a user"})
-	t.Register("dropUser", Entry{Handler: t.dropUser, Writes: true, Fields: none, Help: "removes a user"})
+	t.Register("createUser", Entry{Handler: t.createUser, NoTarget: true, Writes: true, Secret: true, Fields: changes, Help: "makes a user"})
+	t.Register("updateUser", Entry{Handler: t.updateUser, NoTarget: true, Writes: true, Secret: true, Fields: changes, Help: "changes a user"})
+	t.Register("dropUser", Entry{Handler: t.dropUser, NoTarget: true, Writes: true, Fields: none, Help: "removes a user"})
 	t.Register("dropAllUsersFromDatabase", Entry{Handler: t.dropAllUsers, Writes: true, Fields: none, Help: "removes the users of a database"})
-	t.Register("grantRolesToUser", Entry{Handler: t.grantRoles, Writes: true, Fields: []string{"roles"}, Help: "gives a user roles"})
-	t.Register("revokeRolesFromUser", Entry{Handler: t.revokeRoles, Writes: true, Fields: []string{"roles"}, Help: "takes roles from a user"})
-	t.Register("usersInfo", Entry{Handler: t.usersInfo, Help: "the users",
+	t.Register("grantRolesToUser", Entry{Handler: t.grantRoles, NoTarget: true, Writes: true, Fields: []string{"roles"}, Help: "gives a user roles"})
+	t.Register("revokeRolesFromUser", Entry{Handler: t.revokeRoles, NoTarget: true, Writes: true, Fields: []string{"roles"}, Help: "takes roles from a user"})
+	t.Register("usersInfo", Entry{Handler: t.usersInfo, NoTarget: true, Help: "the users",
 		Fields: []string{"showPrivileges", "showCredentials", "showCustomData", "showAuthenticationRestrictions", "filter"}})
-	t.Register("rolesInfo", Entry{Handler: t.rolesInfo, Help: "the roles",
+	t.Register("rolesInfo", Entry{Handler: t.rolesInfo, NoTarget: true, Help: "the roles",
 		Fields: []string{"showPrivileges", "showBuiltinRoles", "showAuthenticationRestrictions"}})
 }
 

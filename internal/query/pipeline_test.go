@@ -227,6 +227,10 @@ func TestCollections(t *testing.T) {
 	if _, err := ParsePipeline(value(t, source).Data, PipelineOptions{}); !mongoerr.Is(err, mongoerr.CommandNotSupported) {
 		t.Errorf("$lookup without collections: %v", err)
 	}
+	// mongosh asks by the command collStats on this code only.
+	if _, err := ParsePipeline(value(t, `[{"$collStats": {"storageStats": {}}}]`).Data, PipelineOptions{}); !mongoerr.Is(err, mongoerr.FailedToParse) {
+		t.Errorf("$collStats: %v", err)
+	}
 }
 
 // TestLookupPushesVariables: the collection is asked with a filter that holds by the let that comes with it, values that look like expressions

@@ -280,7 +280,7 @@ func TestDatabaseOfPartitions(t *testing.T) {
 	if own == "" {
 		t.Fatalf("no database of a partition: %v", listed)
 	}
-	if reply := ask(t, g, own, "dropDatabase", 1); field(reply, "code") != int32(20) {
+	if reply := ask(t, g, own, "dropDatabase", 1); field(reply, "code") != int32(115) {
 		t.Errorf("dropDatabase of %s: %v", own, reply)
 	}
 	if reply := must(t, g, "log", "count", "daily"); asInt(field(reply, "n")) != 1 {
