@@ -74,6 +74,10 @@ func TestMetrics(t *testing.T) {
 	if err := client.Database("fla").RunCommand(t.Context(), bson.D{{Key: "find", Value: "log"}, {Key: "filter", Value: bson.D{{Key: "$no", Value: 1}}}}).Err(); err == nil {
 		t.Fatal("an unknown operator is taken")
 	}
+	// A name that no label can be costs the other figures nothing.
+	if err := client.Database("fla").RunCommand(t.Context(), bson.D{{Key: "find", Value: "\xff"}}).Err(); err != nil {
+		t.Fatal(err)
+	}
 	// A client that makes commands up makes no series.
 	for i := range 50 {
 		client.Database("fla").RunCommand(t.Context(), bson.D{{Key: fmt.Sprintf("made%dUp", i), Value: 1}})

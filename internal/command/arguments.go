@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"math"
 	"time"
 
@@ -49,12 +50,17 @@ func contains(known []string, key []byte) bool {
 	return false
 }
 
-// parseArguments reads the generic arguments of the request's body.
+// parseArguments reads the generic arguments of the request's body. It refuses a body that has a field twice: who may run the command is decided
+// apart from its handler, and both must have read the same.
 func parseArguments(req *Request) error {
 	p := argumentParser{req: req}
 	it := bson.Elements(req.Body)
 	it.Next()
+	p.seen.add(it.Key())
 	for it.Next() {
+		if !p.seen.add(it.Key()) {
+			return mongoerr.New(mongoerr.IDLDuplicateField, "BSON field '%s.%s' is a duplicate field", req.Name, it.Key())
+		}
 		if err := p.field(it.Key(), it.Value()); err != nil {
 			return err
 		}
@@ -62,8 +68,38 @@ func parseArguments(req *Request) error {
 	return p.finish()
 }
 
+// fieldsSeen are the names of a command's fields. Those of usual commands cost no allocation, those of a command with very many no search.
+type fieldsSeen struct {
+	few  [16][]byte
+	n    int
+	more map[string]bool
+}
+
+// add notes a name and reports whether it is new.
+func (s *fieldsSeen) add(name []byte) bool {
+	for _, seen := range s.few[:s.n] {
+		if bytes.Equal(seen, name) {
+			return false
+		}
+	}
+	if s.n < len(s.few) {
+		s.few[s.n] = name
+		s.n++
+		return true
+	}
+	if s.more[string(name)] {
+		return false
+	}
+	if s.more == nil {
+		s.more = make(map[string]bool)
+	}
+	s.more[string(name)] = true
+	return true
+}
+
 type argumentParser struct {
 	req                          *Request
+	seen                         fieldsSeen
 	hasDatabase                  bool
 	hasAutocommit, hasStart      bool
 	strictOrDeprecationRequested bool

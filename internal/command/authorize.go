@@ -37,6 +37,9 @@ func (t *Table) authorize(req *Request) error {
 	return nil
 }
 
+// isNobody reports whether a connection's client should be a user and is none: it has no sessions, and what it says of some counts for nothing.
+func (t *Table) isNobody(c *Conn) bool { return t.deps.Authorize && t.userOf(c) == nil }
+
 // firstUser is the way in while there are no users at all: a client on this machine may make one, as MongoDB's localhost exception has it.
 func (t *Table) firstUser(req *Request) bool {
 	return req.Name == "createUser" && req.Database == "admin" && t.deps.Users.Users().Len() == 0 && isLocal(req.Conn.Remote)

@@ -229,13 +229,21 @@ func runPipeline(ctx context.Context, docs []bson.Document, stages bson.Array, e
 	out := p.Run(exec.Slice(docs))
 	defer out.Close()
 	var results []bson.Document
+	total := 0
 	for {
 		doc, err := out.Next(ctx)
 		if err != nil || doc == nil {
 			return results, err
 		}
+		if total += len(doc) + 12; total > bson.MaxDocumentSize {
+			return nil, errLongList()
+		}
 		results = append(results, append(bson.Document(nil), doc...))
 	}
+}
+
+func errLongList() error {
+	return mongoerr.New(mongoerr.BSONObjectTooLarge, "the list is larger than %d bytes: filter it", bson.MaxDocumentSize)
 }
 
 // writeCursor answers with all documents in the first batch: the gateway's own lists are short.
@@ -243,7 +251,7 @@ func writeCursor(reply *Reply, namespace string, docs []bson.Document) error {
 	total := 0
 	for _, doc := range docs {
 		if total += len(doc) + 12; total > bson.MaxDocumentSize {
-			return mongoerr.New(mongoerr.BSONObjectTooLarge, "the list is larger than %d bytes: filter it", bson.MaxDocumentSize)
+			return errLongList()
 		}
 	}
 	at, dst := bsoncore.AppendDocumentElementStart(reply.Elements, "cursor")

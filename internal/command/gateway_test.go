@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -192,6 +193,12 @@ func TestTop(t *testing.T) {
 		q := sub(t, sub(t, totals, "shop.c"), "queries")
 		if len(totals) != 2 || q["count"] != int64(3) || q["time"] != int64(6000) {
 			t.Fatalf("top gives %v", totals)
+		}
+		for _, name := range []string{"a\x00b", "\xff"} {
+			run(t, table, driver.D{{Key: "find", Value: name}, {Key: "$db", Value: "shop"}})
+		}
+		if totals = sub(t, run(t, table, driver.D{{Key: "top", Value: 1}}), "totals"); len(totals) != 2 {
+			t.Fatalf("top gives %v for names that can't be", totals)
 		}
 		for i := range maxUsages + 10 {
 			table.usages.add("made.up"+strconv.Itoa(i), "find", 1)
@@ -445,6 +452,11 @@ func TestGatewayAggregations(t *testing.T) {
 				t.Errorf("%v: %v", c.stage, cur)
 			}
 		}
+	}
+	many := driver.D{{Key: "$project", Value: driver.D{{Key: "text", Value: strings.Repeat("x", 1000)}, {Key: "n", Value: driver.D{{Key: "$range", Value: driver.A{0, 20_000}}}}}}}
+	pipeline := driver.A{driver.D{{Key: "$currentOp", Value: driver.D{}}}, many, driver.D{{Key: "$unwind", Value: "$n"}}}
+	if got := run(t, table, driver.D{{Key: "aggregate", Value: 1}, {Key: "pipeline", Value: pipeline}, {Key: "cursor", Value: driver.D{}}}); code(got) != mongoerr.BSONObjectTooLarge {
+		t.Errorf("a list of more than 16 MiB: %v", code(got))
 	}
 	if got := run(t, table, append(stage(driver.D{{Key: "$currentOp", Value: driver.D{}}}), driver.E{Key: "$db", Value: "x"})); code(got) != mongoerr.InvalidNamespace {
 		t.Errorf("$currentOp elsewhere: %v", got)

@@ -133,8 +133,8 @@ func needsOfCurrentOp(req *Request, add func(string, auth.Actions)) {
 
 // needsOfUsersInfo lets a user look at itself.
 func needsOfUsersInfo(req *Request, add func(string, auth.Actions)) {
-	names, err := usersNamed(req.Argument, req.Database)
-	if err == nil && len(names) == 1 && names[0] == req.Conn.login.name {
+	asked, err := usersAsked(req)
+	if err == nil && len(asked.names) == 1 && asked.names[0] == req.Conn.login.name {
 		return
 	}
 	add(req.Database, auth.ViewUser)

@@ -84,6 +84,9 @@ func (t *Table) dispatch(ctx context.Context, req *Request, reply *Reply) (*Entr
 	if t.topology.draining() {
 		return entry, mongoerr.New(mongoerr.ShutdownInProgress, "The server is in quiesce mode and will shut down")
 	}
+	if t.isNobody(req.Conn) {
+		req.Session = nil
+	}
 	if err := t.authorize(req); err != nil {
 		return entry, err
 	}

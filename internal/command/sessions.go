@@ -41,10 +41,11 @@ func (t *Table) refreshSessions(_ context.Context, req *Request, _ *Reply) error
 	return nil
 }
 
-// endSessions ends sessions and what they hold open, at once: MongoDB does it within its next refresh.
+// endSessions ends sessions and what they hold open, at once: MongoDB does it within its next refresh. Drivers send it when they close, also on
+// connections where nobody has logged in.
 func (t *Table) endSessions(_ context.Context, req *Request, _ *Reply) error {
 	ids, err := sessionsOf(req)
-	if err != nil {
+	if err != nil || t.isNobody(req.Conn) {
 		return err
 	}
 	t.deps.Cursors.KillSessions(ids...)

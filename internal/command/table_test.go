@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -93,6 +94,15 @@ var uuid = driver.Binary{Subtype: 4, Data: []byte("0123456789abcdef")}
 
 func lsid() driver.D { return driver.D{{Key: "id", Value: uuid}} }
 
+// fieldsNamed are fields f0, f1 and so on.
+func fieldsNamed(n int) driver.D {
+	var d driver.D
+	for i := range n {
+		d = append(d, driver.E{Key: "f" + strconv.Itoa(i), Value: 1})
+	}
+	return d
+}
+
 func TestWhatEveryCommandIsCheckedFor(t *testing.T) {
 	table := newTable()
 	with := func(extra ...driver.E) driver.D { return append(driver.D{{Key: "ping", Value: 1}}, extra...) }
@@ -107,6 +117,10 @@ func TestWhatEveryCommandIsCheckedFor(t *testing.T) {
 		{"everything", with(e("lsid", lsid()), e("txnNumber", int64(3)), e("apiVersion", "1"), e("apiStrict", true), e("apiDeprecationErrors", true),
 			e("$readPreference", driver.D{{Key: "mode", Value: "nearest"}}), e("$clusterTime", driver.D{}), e("maxTimeMS", 5000.0), e("comment", driver.A{1}),
 			e("readConcern", driver.D{{Key: "level", Value: "local"}}), e("writeConcern", driver.D{{Key: "w", Value: "majority"}, {Key: "j", Value: true}, {Key: "wtimeout", Value: 1}})), 0, ""},
+		{"a field twice", with(e("comment", 1), e("comment", 2)), mongoerr.IDLDuplicateField, "BSON field 'ping.comment' is a duplicate field"},
+		{"the name twice", with(e("ping", 1)), mongoerr.IDLDuplicateField, "BSON field 'ping.ping' is a duplicate field"},
+		{"a field twice after many", with(append(fieldsNamed(100), e("f99", 1))...), mongoerr.IDLDuplicateField, "BSON field 'ping.f99' is a duplicate field"},
+		{"many fields", with(fieldsNamed(100)...), 0, ""},
 		{"database not a string", with(e("$db", 1)), mongoerr.TypeMismatch, "BSON field '$db' is the wrong type 'int', expected type 'string'"},
 		{"database empty", with(e("$db", "")), mongoerr.InvalidNamespace, "Invalid database name: ''"},
 		{"database with a dot", with(e("$db", "a.b")), mongoerr.InvalidNamespace, "Invalid database name: 'a.b'"},

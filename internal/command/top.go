@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 )
@@ -39,8 +40,12 @@ func (u *usages) add(namespace, command string, took time.Duration) {
 	one[kind].count.Add(1)
 }
 
-// make returns the usage of a namespace, which is nil when there are too many.
+// make returns the usage of a namespace, which is nil when there are too many, and of what can't be the name of a field or of a metric's label: a
+// client may have made up anything.
 func (u *usages) make(namespace string) *usage {
+	if !utf8.ValidString(namespace) || strings.Contains(namespace, "\x00") {
+		return nil
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if one := u.by[namespace]; one != nil {

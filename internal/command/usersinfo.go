@@ -15,7 +15,7 @@ import (
 
 // usersInfo lists users: {usersInfo: 1} those of the database, a name, {user, db}, an array of these, or {forAllDBs: true}.
 func (t *Table) usersInfo(_ context.Context, req *Request, reply *Reply) error {
-	show, err := userFilter(req)
+	asked, err := usersAsked(req)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (t *Table) usersInfo(_ context.Context, req *Request, reply *Reply) error {
 	options := userShown{credentials: truthy(req.Body, "showCredentials"), privileges: truthy(req.Body, "showPrivileges"), customData: showData}
 	var docs []bson.Document
 	for _, u := range t.deps.Users.Users().All() {
-		if show(u.UserName) {
+		if asked.has(u.UserName, req.Database) {
 			docs = append(docs, userDocument(u, options))
 		}
 	}
@@ -47,22 +47,30 @@ func (t *Table) usersInfo(_ context.Context, req *Request, reply *Reply) error {
 	return nil
 }
 
-// userFilter says which users the argument names.
-func userFilter(req *Request) (func(auth.UserName) bool, error) {
+// usersAskedFor are the users that usersInfo's argument names: all, all of the command's database, or those of names.
+type usersAskedFor struct {
+	everywhere, inDatabase bool
+	names                  []auth.UserName
+}
+
+// usersAsked reads usersInfo's argument. It is what the answer and the check of who may have it both go by.
+func usersAsked(req *Request) (usersAskedFor, error) {
 	if bson.IsNumber(req.Argument.Type) {
-		return func(n auth.UserName) bool { return n.Database == req.Database }, nil
+		return usersAskedFor{inDatabase: true}, nil
 	}
 	if doc, ok := req.Argument.DocumentOK(); ok && truthy(doc, "forAllDBs") {
 		if req.Database != "admin" {
-			return nil, mongoerr.New(mongoerr.Unauthorized, "usersInfo with forAllDBs may only be run against the admin database.")
+			return usersAskedFor{}, mongoerr.New(mongoerr.Unauthorized, "usersInfo with forAllDBs may only be run against the admin database.")
 		}
-		return func(auth.UserName) bool { return true }, nil
+		return usersAskedFor{everywhere: true}, nil
 	}
 	names, err := usersNamed(req.Argument, req.Database)
-	if err != nil {
-		return nil, err
-	}
-	return func(n auth.UserName) bool { return slices.Contains(names, n) }, nil
+	return usersAskedFor{names: names}, err
+}
+
+// has reports whether a user is among them.
+func (a usersAskedFor) has(n auth.UserName, database string) bool {
+	return a.everywhere || a.inDatabase && n.Database == database || slices.Contains(a.names, n)
 }
 
 // userShown says what of a user is shown.

@@ -91,11 +91,17 @@ type unwound struct {
 
 func (u *unwound) Close() error { return u.in.Close() }
 
+// Next looks from time to time whether it has been interrupted: a few $unwind behind each other make more documents of one than anybody waits for, and
+// nothing below them is asked meanwhile.
 func (u *unwound) Next(ctx context.Context) (bson.Document, error) {
+	u.s.ctx = ctx
 	for {
 		if u.doc != nil && u.it.Next() {
 			i := u.i
 			u.i++
+			if err := u.s.step(); err != nil {
+				return nil, err
+			}
 			u.s.reset(nil, 0)
 			return u.with(u.it.Value(), u.s.int64(i)), nil
 		}

@@ -29,6 +29,7 @@ const (
 	unauthorized         = 13
 	authenticationFailed = 18
 	userNotFound         = 11
+	duplicateField       = 40413
 )
 
 // gateway is a gateway and its log.

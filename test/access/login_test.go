@@ -2,6 +2,8 @@ package access
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"strings"
 	"testing"
 
@@ -173,6 +175,11 @@ func TestOthers(t *testing.T) {
 	must(t, "usersInfo of oneself", err)
 	_, err = command(t, bob, "shop", bson.D{{Key: "usersInfo", Value: "ada"}})
 	mustCode(t, "usersInfo of another", err, unauthorized)
+	both := bson.D{{Key: "user", Value: "bob"}, {Key: "db", Value: "shop"}, {Key: "forAllDBs", Value: true}}
+	_, err = command(t, bob, "admin", bson.D{{Key: "usersInfo", Value: both}, {Key: "showCredentials", Value: true}})
+	mustCode(t, "usersInfo of all, with one's own name before it", err, unauthorized)
+	_, err = command(t, bob, "admin", bson.D{{Key: "currentOp", Value: 1}, {Key: "$ownOps", Value: true}, {Key: "$all", Value: true}, {Key: "$ownOps", Value: false}})
+	mustCode(t, "currentOp with a field twice", err, duplicateField)
 	_, err = command(t, bob, "admin", bson.D{{Key: "aggregate", Value: 1}, {Key: "pipeline", Value: stages("$currentOp", bson.D{{Key: "allUsers", Value: true}})}, {Key: "cursor", Value: bson.D{}}})
 	mustCode(t, "$currentOp of all users", err, unauthorized)
 	ops, err := command(t, bob, "admin", bson.D{{Key: "aggregate", Value: 1}, {Key: "pipeline", Value: stages("$currentOp", bson.D{{Key: "idleConnections", Value: true}, {Key: "idleCursors", Value: true}})}, {Key: "cursor", Value: bson.D{}}})
@@ -187,6 +194,53 @@ func TestOthers(t *testing.T) {
 	mustCode(t, "a session of another", err, unauthorized)
 	_, err = command(t, boss, "oxbow", bson.D{{Key: "find", Value: "users"}})
 	mustCode(t, "the catalog, for root", err, unauthorized)
+}
+
+// TestSessionsWithoutLogin tries to end a user's session, and to begin one, without a login.
+func TestSessionsWithoutLogin(t *testing.T) {
+	g := serve(t, "users:\n"+entry(t, "ada@shop", auth.Mechanisms()[:1], "readWrite")+entry(t, "boss@admin", auth.Mechanisms()[:1], "root"))
+	ada, nobody := g.as(t, "ada@shop"), g.as(t, "")
+	session, err := ada.StartSession()
+	must(t, "start a session", err)
+	ctx := mongo.NewSessionContext(t.Context(), session)
+	defer session.EndSession(ctx)
+	shop := ada.Database("shop")
+	_, err = shop.Collection("c").InsertMany(ctx, []any{bson.D{}, bson.D{}, bson.D{}})
+	must(t, "insert", err)
+	cursor, err := shop.Collection("c").Find(ctx, bson.D{}, options.Find().SetBatchSize(1))
+	must(t, "find", err)
+	defer cursor.Close(ctx)
+
+	digest := sha256.Sum256([]byte("ada@shop"))
+	_, id := session.ID().Lookup("id").Binary()
+	named := bson.D{{Key: "id", Value: bson.Binary{Subtype: 4, Data: id}}, {Key: "uid", Value: bson.Binary{Data: digest[:]}}}
+	_, err = command(t, nobody, "admin", bson.D{{Key: "endSessions", Value: bson.A{named}}})
+	must(t, "endSessions without a login", err)
+	n := 0
+	for cursor.Next(ctx) {
+		n++
+	}
+	must(t, "read on in a session that a stranger ended", cursor.Err())
+	if n != 3 {
+		t.Errorf("read %d documents", n)
+	}
+	theirs, err := nobody.StartSession()
+	must(t, "start a session", err)
+	defer theirs.EndSession(t.Context())
+	must(t, "ping without a login", nobody.Ping(mongo.NewSessionContext(t.Context(), theirs), nil))
+	list, err := command(t, g.as(t, "boss@admin"), "admin", bson.D{{Key: "aggregate", Value: 1},
+		{Key: "pipeline", Value: stages("$listLocalSessions", bson.D{{Key: "allUsers", Value: true}})}, {Key: "cursor", Value: bson.D{}}})
+	must(t, "$listLocalSessions", err)
+	text := textOf(t, list)
+	for _, c := range []struct {
+		of   *mongo.Session
+		want bool
+	}{{session, true}, {theirs, false}} {
+		_, id := c.of.ID().Lookup("id").Binary()
+		if strings.Contains(text, base64.StdEncoding.EncodeToString(id)) != c.want {
+			t.Errorf("session %x is listed: %v", id, !c.want)
+		}
+	}
 }
 
 // TestSecrets looks for passwords and keys where they must not be.
