@@ -162,6 +162,11 @@ func (h *health) Fatalf(format string, args ...any) {
 func (h *health) listener() *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: func(err error) {
+			if errors.Is(err, pebble.ErrCancelledCompaction) {
+				// A table was dropped whose files it was reading: Pebble begins again without them.
+				h.log.Debug("engine: compaction begins again", "dir", h.dir)
+				return
+			}
 			h.log.Error("engine: background work failed", "dir", h.dir, "error", err)
 			if errors.Is(err, syscall.ENOSPC) {
 				h.short.Store(true)
