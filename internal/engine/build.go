@@ -13,7 +13,7 @@ import (
 )
 
 // CreateIndexes builds the indexes that are not there yet, from specifications as createIndexes has them (key, name, unique,
-// sparse, partialFilterExpression, hidden, expireAfterSeconds kept but not acted on). Same name with other keys is
+// sparse, partialFilterExpression, hidden). Same name with other keys is
 // IndexKeySpecsConflict, same keys with other options IndexOptionsConflict; a duplicate under a unique one DuplicateKey; and
 // then none of them is there. Writers go on during the build. The table is created when missing. It returns once the indexes
 // are on disk.

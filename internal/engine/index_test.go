@@ -38,6 +38,7 @@ func TestIndexSpecRefused(t *testing.T) {
 		"reserved name":       {doc("key", doc("a", 1), "name", "_id_"), mongoerr.BadValue},
 		"version 0":           {doc("key", doc("a", 1), "v", 0), mongoerr.CannotCreateIndex},
 		"negative expiry":     {doc("key", doc("a", 1), "expireAfterSeconds", -1), mongoerr.CannotCreateIndex},
+		"expiry":              {doc("key", doc("a", 1), "expireAfterSeconds", 60), mongoerr.CommandNotSupported},
 		"expiry of compound":  {doc("key", doc("a", 1, "b", 1), "expireAfterSeconds", 1), mongoerr.CannotCreateIndex},
 		"sparse _id":          {doc("key", doc("_id", 1), "sparse", true), mongoerr.InvalidIndexSpecOption},
 		"partial no document": {doc("key", doc("a", 1), "partialFilterExpression", 1), mongoerr.TypeMismatch},
@@ -69,7 +70,7 @@ func TestIndexConflicts(t *testing.T) {
 	wantCode(t, err, mongoerr.IndexKeySpecsConflict)
 	_, _, err = create(doc("key", doc("a", 1), "unique", true))
 	wantCode(t, err, mongoerr.IndexKeySpecsConflict)
-	_, _, err = create(doc("key", doc("a", 1), "expireAfterSeconds", 1))
+	_, _, err = create(doc("key", doc("a", 1), "hidden", true))
 	wantCode(t, err, mongoerr.IndexOptionsConflict)
 	_, _, err = create(doc("key", doc("z", 1)), doc("key", doc("a", 1), "name", "other"))
 	if e := wantCode(t, err, mongoerr.IndexOptionsConflict); e.Message != "Index already exists with a different name: a_1" {

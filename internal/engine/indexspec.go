@@ -289,7 +289,8 @@ func (p *specParser) checkExpire() error {
 		return mongoerr.New(mongoerr.CannotCreateIndex, "TTL indexes are single-field indexes, compound indexes do not support TTL. Index spec: %s",
 			appendShell(nil, p.spec))
 	}
-	return nil
+	return mongoerr.New(mongoerr.CommandNotSupported,
+		"'createIndexes.indexes.expireAfterSeconds' is not supported yet: nothing would be deleted. A layout by time with 'keep' lets documents go")
 }
 
 // normal writes the specification as listIndexes shows it.
@@ -311,9 +312,6 @@ func (p *specParser) normal() bson.Document {
 	}
 	if s.Partial != nil {
 		d = bsoncore.AppendDocumentElement(d, "partialFilterExpression", s.Partial)
-	}
-	if p.expire != nil {
-		d = bsoncore.AppendValueElement(d, "expireAfterSeconds", *p.expire)
 	}
 	return bsoncore.BuildDocument(nil, d)
 }
@@ -349,9 +347,7 @@ func (s *indexSpec) alike(o *Index) bool {
 
 // sameOptions reports whether also the options that don't tell indexes apart are the same.
 func (s *indexSpec) sameOptions(o *Index) bool {
-	a, _ := bson.Get(s.Spec, "expireAfterSeconds")
-	b, _ := bson.Get(o.Spec, "expireAfterSeconds")
-	return s.Hidden == o.Hidden && a.Type == b.Type && bytes.Equal(a.Data, b.Data)
+	return s.Hidden == o.Hidden
 }
 
 // against compares a wanted index with an existing one: exists when there is nothing to do, an error when they can't both be.

@@ -240,7 +240,7 @@ type Index struct {
 	Hidden   bool
 	Partial  bson.Document // partialFilterExpression or nil
 	Multikey bool          // some document has an array under one of the keys
-	Spec     bson.Document // as createIndexes gave it, with v: 2, for listIndexes; expireAfterSeconds among it
+	Spec     bson.Document // as createIndexes gave it, with v: 2, for listIndexes
 }
 
 // IndexKey is one path of an index.
