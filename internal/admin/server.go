@@ -37,7 +37,9 @@ type Server struct {
 // Serve starts to serve. It owns the listener from now on.
 func Serve(listener net.Listener, o Options) *Server {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", guarded(o.Token, promhttp.HandlerFor(o.Metrics, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelError)})))
+	// A figure that can't be read is logged, and the others are served.
+	metrics := promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelError), ErrorHandling: promhttp.ContinueOnError}
+	mux.Handle("GET /metrics", guarded(o.Token, promhttp.HandlerFor(o.Metrics, metrics)))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { answerReady(w, r, o) })
 	s := &Server{

@@ -74,10 +74,9 @@ func (d *Data) collStats(ctx context.Context, req *Request, reply *Reply) error 
 	if err != nil {
 		return err
 	}
-	targets := allTargets(a.source)
 	// In bytes: parts that are rounded to the client's scale would add up to less than there is.
 	command := plan.Command{Name: "collStats"}
-	replies, err := d.Exec.Gather(ctx, targets, command)
+	targets, replies, err := d.Exec.Present(ctx, allTargets(a.source), command)
 	if err != nil {
 		return err
 	}

@@ -29,13 +29,12 @@ func (d *Data) validate(ctx context.Context, req *Request, reply *Reply) error {
 	if !a.source.Collection.Created {
 		return mongoerr.New(mongoerr.NamespaceNotFound, "Collection '%s' does not exist to validate.", a.source.Namespace())
 	}
-	targets := allTargets(a.source)
 	options := bsoncore.AppendBooleanElement(nil, "full", v.Full)
 	if v.Conformance {
 		options = bsoncore.AppendBooleanElement(options, "checkBSONConformance", true)
 	}
 	command := plan.Command{Name: "validate", Rest: options}
-	replies, err := d.Exec.Gather(ctx, targets, command)
+	targets, replies, err := d.Exec.Present(ctx, allTargets(a.source), command)
 	if err != nil {
 		return err
 	}

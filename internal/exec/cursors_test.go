@@ -104,6 +104,31 @@ func TestGone(t *testing.T) {
 	}
 }
 
+// TestPresent: a partition that is dropped while each is looked at is left out; one that fails for another reason fails the command.
+func TestPresent(t *testing.T) {
+	f := newFixture(t, "hash")
+	f.run(t, document(t, `{"insert": "c", "documents": [{"_id": 1, "k": 0}, {"_id": 2, "k": 1}]}`))
+	var targets []plan.Target
+	for i := range f.source.Collection.Table.Partitions {
+		targets = append(targets, plan.PartitionTarget("db.c", &f.source.Collection.Table.Partitions[i]))
+	}
+	validate := plan.Command{Name: "validate"}
+	for _, gone := range []bool{true, false} {
+		f.exec.Gone = func(t plan.Target) bool { return gone && t.Namespace.Collection == "c_0" }
+		f.rule(t, `rs1 validate * unavailable`)
+		present, replies, err := f.exec.Present(t.Context(), targets, validate)
+		switch {
+		case gone && (err != nil || len(present) != 1 || len(replies) != 1 || present[0].Namespace.Collection != "c_1"):
+			t.Errorf("of a partition that is gone: %v, %v, %v", present, replies, err)
+		case !gone && err == nil:
+			t.Errorf("of a backend that is gone: %v, %v", present, replies)
+		}
+	}
+	if present, _, err := f.exec.Present(t.Context(), targets, validate); len(present) != 2 || err != nil {
+		t.Errorf("of both: %v, %v", present, err)
+	}
+}
+
 // TestContent: batches end at their limits, and no document is lost between them.
 func TestContent(t *testing.T) {
 	f := newFixture(t, "hash")

@@ -71,3 +71,30 @@ func (e *Executor) Gather(ctx context.Context, targets []plan.Target, c plan.Com
 		return nil
 	})
 }
+
+// Present is Gather for commands that look at each partition by itself: those that are dropped while they are looked at are left out of both lists.
+func (e *Executor) Present(ctx context.Context, targets []plan.Target, c plan.Command) ([]plan.Target, []bson.Document, error) {
+	all := make([]bson.Document, len(targets))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(Fanout)
+	for i, t := range targets {
+		g.Go(func() (err error) {
+			all[i], err = e.send(ctx, nil, t, c)
+			if err != nil && e.Gone != nil && e.Gone(t) {
+				return nil
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, nil, err
+	}
+	var present []plan.Target
+	var replies []bson.Document
+	for i, reply := range all {
+		if reply != nil {
+			present, replies = append(present, targets[i]), append(replies, reply)
+		}
+	}
+	return present, replies, nil
+}

@@ -1,4 +1,3 @@
-// Package access tests who may do what. See README.md.
 package access
 
 import (

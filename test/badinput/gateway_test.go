@@ -1,4 +1,3 @@
-// Package badinput shows for each bad input that the project names what error it gets and what is still intact afterwards.
 package badinput
 
 import (

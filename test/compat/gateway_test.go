@@ -1,4 +1,3 @@
-// Package compat runs real clients against Oxbow. See README.md.
 package compat
 
 import (

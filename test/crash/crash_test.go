@@ -1,4 +1,3 @@
-// Package crash kills the server under writers and looks at what is left. See README.md.
 package crash
 
 import (

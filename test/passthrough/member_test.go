@@ -1,4 +1,3 @@
-// Package passthrough tests what reaches deployments behind a gateway, and what comes back. See README.md.
 package passthrough
 
 import (
