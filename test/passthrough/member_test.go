@@ -106,12 +106,16 @@ func (m *member) seen(fields ...string) string {
 	return strings.Join(lines, "\n")
 }
 
-// serve opens a gateway: databases one and two lie on the deployments of these names, the rest on the engine; laid.c has a layout on one.
+// configuration is a gateway's: databases one and two lie on the deployments of these names, the rest on the engine; laid.c has a layout on one.
+func configuration(dir string, one, two *member) string {
+	return fmt.Sprintf("backends:\n  local: {embedded: %s}\n  one: {uri: %q}\n  two: {uri: %q}\ndatabases: {one: one, two: two, laid: one, \"*\": local}\n"+
+		"collections:\n  laid.c: {hash: {field: u, count: 2}}\n", dir, one.uri, two.uri)
+}
+
+// serve opens a gateway and returns a client of it.
 func serve(t *testing.T, one, two *member) *mongo.Client {
 	t.Helper()
-	g, err := oxbow.Open(t.Context(), oxbow.Options{Listen: "127.0.0.1:0", Config: fmt.Appendf(nil,
-		"backends:\n  local: {embedded: %s}\n  one: {uri: %q}\n  two: {uri: %q}\ndatabases: {one: one, two: two, laid: one, \"*\": local}\n"+
-			"collections:\n  laid.c: {hash: {field: u, count: 2}}\n", t.TempDir(), one.uri, two.uri)})
+	g, err := oxbow.Open(t.Context(), oxbow.Options{Listen: "127.0.0.1:0", Config: []byte(configuration(t.TempDir(), one, two))})
 	must(t, "open", err)
 	client, err := mongo.Connect(options.Client().ApplyURI(g.URI()).SetServerMonitoringMode(options.ServerMonitoringModePoll))
 	must(t, "connect", err)

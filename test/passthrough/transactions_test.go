@@ -8,6 +8,9 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"oxbow/internal/backend"
+	"oxbow/test/inprocess"
 )
 
 // deployment answers what a transaction needs.
@@ -111,22 +114,27 @@ func TestTransactionRefused(t *testing.T) {
 func TestTransactionOfAnotherGateway(t *testing.T) {
 	one := newMember(t, map[string]func(bson.M) (bson.D, error){"commitTransaction": unknownTransaction, "abortTransaction": unknownTransaction})
 	two := deployment(t)
-	client := serve(t, one, two)
-	end := func(name string) error {
-		s, err := client.StartSession()
-		must(t, "start a session", err)
-		defer s.EndSession(t.Context())
-		// The driver sends no end of a transaction without statements, so the command is put together here.
-		return client.Database("admin").RunCommand(t.Context(), bson.D{{Key: name, Value: 1}, {Key: "lsid", Value: s.ID()}, {Key: "txnNumber", Value: int64(5)}, {Key: "autocommit", Value: false}}).Err()
+	// The driver sends no end of a transaction without statements, so the command is put together here.
+	end := func(two *member) bson.M {
+		session := bson.D{{Key: "id", Value: bson.Binary{Subtype: 4, Data: make([]byte, 16)}}}
+		body, err := bson.Marshal(bson.D{{Key: "commitTransaction", Value: 1}, {Key: "lsid", Value: session}, {Key: "txnNumber", Value: int64(5)},
+			{Key: "autocommit", Value: false}, {Key: "$db", Value: "admin"}})
+		must(t, "encode", err)
+		reply, err := inprocess.Open(t, configuration("local", one, two)).Run(t.Context(), &backend.Request{Body: body})
+		must(t, "commitTransaction", err)
+		var got bson.M
+		must(t, "decode", bson.Unmarshal(reply, &got))
+		return got
 	}
-	must(t, "commit", end("commitTransaction"))
+	if got := end(two); got["ok"] != 1.0 {
+		t.Errorf("the end of a transaction that a deployment has: %v", got)
+	}
 	if a, b := one.seen("txnNumber"), two.seen("txnNumber"); a != "commitTransaction txnNumber:5" || b != a {
 		t.Errorf("sent\n%s\nand\n%s", a, b)
 	}
 	nowhere := newMember(t, map[string]func(bson.M) (bson.D, error){"commitTransaction": unknownTransaction})
-	client = serve(t, one, nowhere)
-	if err := end("commitTransaction"); codeOf(err) != 251 {
-		t.Errorf("the end of a transaction that nobody has: %v", err)
+	if got := end(nowhere); got["code"] != int32(251) {
+		t.Errorf("the end of a transaction that nobody has: %v", got)
 	}
 }
 
