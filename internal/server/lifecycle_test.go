@@ -183,7 +183,9 @@ func TestClientThatReadsNothing(t *testing.T) {
 	for range 4 {
 		c.send(encode(t, 0, wait("big")))
 	}
-	eventually(t, "it is let go", func() bool { return s.counters.ConnectionsCurrent.Load() == 0 })
+	eventually(t, "it is let go", func() bool {
+		return s.counters.ConnectionsTotal.Load() == 1 && s.counters.ConnectionsCurrent.Load() == 0
+	})
 	if s.log.lines("client stalled") != 1 {
 		t.Fatal("not in the log")
 	}
