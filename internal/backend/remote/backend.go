@@ -19,7 +19,8 @@ import (
 type Backend struct {
 	topology *topology.Topology
 
-	cursors cursors
+	cursors      cursors
+	transactions transactions
 }
 
 var _ backend.Backend = (*Backend)(nil)
@@ -65,6 +66,7 @@ func (b *Backend) Run(ctx context.Context, req *backend.Request) (bson.Document,
 			return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 		}
 	}
+	b.pinTransaction(name, req.Body, server, conn.Address())
 	reply, err := roundTrip(ctx, conn, req)
 	if more := int64(len(reply)) - req.Memory.Used(); more > 0 {
 		req.Memory.Force(more)

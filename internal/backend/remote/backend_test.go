@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -207,6 +208,65 @@ func TestCursorsStayWhereTheyAre(t *testing.T) {
 	b.cursors.note("killCursors", bson.Value{}, killed, "s1", now)
 	if len(b.cursors.mu.open) != 0 {
 		t.Errorf("cursors left: %v", b.cursors.mu.open)
+	}
+}
+
+// TestTransactionsStayWhereTheyAre: the statements of a transaction on a sharded cluster go to the router that runs it, and so does its end, unless that
+// router is gone and the end says how another can do it.
+func TestTransactionsStayWhereTheyAre(t *testing.T) {
+	b, now := &Backend{}, time.Unix(0, 0)
+	routers := []description.Server{{Addr: "m1", Kind: description.ServerKindMongos}, {Addr: "m2", Kind: description.ServerKindMongos}}
+	command := func(name string, number int64, more ...driver.E) bson.Document {
+		return encode(t, append(driver.D{{Key: name, Value: "c"}, {Key: "lsid", Value: driver.D{{Key: "id", Value: 1}}}, {Key: "txnNumber", Value: number},
+			{Key: "autocommit", Value: false}}, more...))
+	}
+	servers := func(body bson.Document, candidates []description.Server) string {
+		name, arg, _ := bson.First(body)
+		c, err := b.choose(name, arg, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.SelectServer(description.Topology{Kind: description.TopologyKindSharded}, candidates)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := ""
+		for _, s := range got {
+			names += string(s.Addr) + " "
+		}
+		return strings.TrimSpace(names)
+	}
+	begin := driver.E{Key: "startTransaction", Value: true}
+	s, ok := statementOf("insert", command("insert", 5, begin))
+	if !ok {
+		t.Fatal("a statement is not taken for one")
+	}
+	b.transactions.note(s, "m2", now)
+	token := driver.E{Key: "recoveryToken", Value: driver.D{}}
+	for _, test := range []struct {
+		body       bson.Document
+		candidates []description.Server
+		want       string
+	}{
+		{command("find", 5), routers, "m2"},
+		{command("commitTransaction", 5, token), routers, "m2"},
+		{command("commitTransaction", 5, token), routers[:1], "m1"},
+		{command("commitTransaction", 5), routers[:1], ""},
+		{command("find", 5, token), routers[:1], ""},
+		{command("insert", 6, begin), routers, "m1 m2"},
+		{command("find", 4), routers, "m1 m2"},
+		{encode(t, driver.D{{Key: "find", Value: "c"}, {Key: "lsid", Value: driver.D{{Key: "id", Value: 1}}}, {Key: "txnNumber", Value: int64(5)}}), routers, "m1 m2"},
+	} {
+		if got := servers(test.body, test.candidates); got != test.want {
+			t.Errorf("%s goes to %q, not %q", test.body, got, test.want)
+		}
+	}
+	for i := range 20 * firstSweep {
+		s.session = "other " + strconv.Itoa(i)
+		b.transactions.note(s, "m1", now.Add(time.Duration(i)*10*time.Second))
+	}
+	if n := len(b.transactions.mu.by); n > 2*firstSweep {
+		t.Errorf("transactions of %d sessions are remembered", n)
 	}
 }
 

@@ -6,7 +6,7 @@
 // (docs/decisions/0004-driver-2.8.md).
 //
 // Invariants: an error wraps backend.ErrUnavailable only if no byte of the command was sent; a cursor's getMore goes to the
-// server that opened it.
+// server that opened it, a statement of a transaction to the router that runs it.
 //
 // cmd and tests open it; everything else sees a backend.Backend.
 package remote
