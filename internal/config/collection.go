@@ -58,7 +58,7 @@ func (cfg *Config) readCollection(r *report, e entry, path string) (Collection, 
 	if c.Layout.Hash == nil && c.Layout.Time == nil && len(r.list) == before {
 		r.add(e.at, path, "has no layout: it needs hash, time, or both")
 	}
-	c.readRetention(m)
+	cfg.readRetention(&c, m)
 	cfg.readOver(&c, m)
 	m.refusePlanned("fields", "idTime", "legacy", "order", "ordered", "move", "gene")
 	name, at := m.text("name")
@@ -126,7 +126,7 @@ func (m *mapping) field() bson.Path {
 	return bson.ParsePath(text)
 }
 
-func (c *Collection) readRetention(m *mapping) {
+func (cfg *Config) readRetention(c *Collection, m *mapping) {
 	t := c.Layout.Time
 	if t == nil {
 		t = &route.Time{}
@@ -144,9 +144,11 @@ func (c *Collection) readRetention(m *mapping) {
 			m.add(n, m.child("keep"), "must be a second at least; leave it out to keep documents for ever")
 		}
 	}
+	at := m.at
 	if hold, n := m.duration("hold"); n != nil {
-		c.Hold = hold
+		c.Hold, at = hold, n
 	}
+	cfg.checkHold(c, m, at)
 	t.Ahead = m.whole("ahead", 0, maxAhead, DefaultAhead)
 	t.Late = route.Late(m.choice("late", int(route.Reject), "reject", "recreate"))
 }

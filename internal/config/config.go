@@ -17,6 +17,8 @@ type Config struct {
 	Databases   map[string]string // database → backend, without "*"
 	Default     string            // the backend of databases that Databases does not name ("*"); it holds the catalog
 	Catalog     string            // the database of the catalog, closed to clients; "": DefaultCatalog
+	Lease       time.Duration     // of a gateway on a catalog that others may share
+	Longest     time.Duration     // what an insert or upsert may take on one partition where others may share the catalog
 	Collections []Collection      // in the order of the file
 	Users       []auth.User       // in the order of the file; createUser makes others
 	Authorize   bool              // commands need the roles of a user ("auth: on")
@@ -79,6 +81,9 @@ const (
 	DefaultAhead  = 2
 	DefaultHold   = time.Hour
 	DefaultSlow   = 100 * time.Millisecond // MongoDB's slowms
+	DefaultLease  = 10 * time.Second
+	// DefaultLongest is more than the largest message takes on a server that is well, and little enough for a drop to wait.
+	DefaultLongest = time.Minute
 	// DefaultCatalog is the database of the catalog.
 	DefaultCatalog = "oxbow"
 )
@@ -88,6 +93,12 @@ func (c *Collection) Namespace() string { return c.Database + "." + c.Name }
 
 // CatalogDatabase returns the database of the catalog.
 func (c *Config) CatalogDatabase() string { return cmp.Or(c.Catalog, DefaultCatalog) }
+
+// Shared reports whether other gateways may use the catalog as well: an embedded one is this process's alone.
+func (c *Config) Shared() bool {
+	b := c.Backend(c.Default)
+	return b != nil && b.Embedded == nil
+}
 
 // BackendFor returns the name of the backend that serves a plain database.
 func (c *Config) BackendFor(database string) string {
@@ -122,6 +133,8 @@ func Default() *Config {
 	return &Config{
 		Listen:   DefaultListen,
 		Slow:     DefaultSlow,
+		Lease:    DefaultLease,
+		Longest:  DefaultLongest,
 		Backends: []Backend{{Name: "local", Embedded: &Embedded{Dir: "./data"}}},
 		Default:  "local",
 	}

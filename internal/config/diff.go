@@ -30,6 +30,9 @@ func Diff(from, to *Config, made func(namespace string) bool) error {
 	if from.CatalogDatabase() != to.CatalogDatabase() {
 		reasons = append(reasons, fmt.Errorf("catalog: its database can't change from %s to %s while the gateway runs", from.CatalogDatabase(), to.CatalogDatabase()))
 	}
+	if from.Lease != to.Lease || from.Longest != to.Longest {
+		reasons = append(reasons, fmt.Errorf("lease, longest: they can't change while the gateway runs"))
+	}
 	if from.Listen != to.Listen {
 		reasons = append(reasons, fmt.Errorf("listen: the address can't change while the gateway runs"))
 	}

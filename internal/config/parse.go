@@ -39,13 +39,14 @@ func Parse(name string, data []byte) (*Config, error) {
 	cfg.readMemory(m)
 	cfg.readCatalog(m)
 	cfg.readDatabases(m)
+	cfg.readSharing(m)
 	cfg.readCollections(m)
 	cfg.readUsers(m)
 	cfg.checkBeyond(m, listenAt)
 	cfg.readTLS(m)
 	cfg.readHTTP(m)
 	cfg.readSlow(m)
-	m.close("listen", "memory", "http", "slow", "tls", "auth", "users", "backends", "catalog", "databases", "collections")
+	m.close("listen", "memory", "http", "slow", "tls", "auth", "users", "backends", "catalog", "lease", "longest", "databases", "collections")
 	if err := r.err(); err != nil {
 		return nil, err
 	}

@@ -19,6 +19,8 @@ type Executor struct {
 	// Gone reports whether a partition was dropped meanwhile; a stream that reaches such a target fails
 	// instead of passing over documents in silence. Nil: never.
 	Gone func(plan.Target) bool
+	// Sends is asked before each command to a partition. Nil: this gateway has the catalog for itself.
+	Sends Sends
 	// Memory is the budget of batches that wait to be merged and of what is gathered. Nil: without limit.
 	Memory *memory.Budget
 }
@@ -49,6 +51,9 @@ func (e *Executor) Run(ctx context.Context, name string, req *backend.Request) (
 
 // send sends a command to a target and returns a reply with ok: 1, for which the account is charged.
 func (e *Executor) send(ctx context.Context, account *memory.Account, t plan.Target, c plan.Command) (bson.Document, error) {
+	if err := e.check(t); err != nil {
+		return nil, err
+	}
 	reply, err := e.Run(ctx, t.Backend, &backend.Request{Body: withTimeLimit(ctx, c).For(t.Namespace), Memory: account})
 	if err != nil {
 		return nil, err

@@ -111,7 +111,7 @@ func (m *modifying) modify(ctx context.Context, t plan.Target, c plan.Command, f
 	}
 	c = c.With(m.options.append(nil))
 	c = c.With(m.options.Retry.append(nil, m.exec.Abilities(t.Backend), t.Namespace, []int32{0}))
-	reply, err := m.exec.Run(ctx, t.Backend, &backend.Request{Body: c.For(t.Namespace)})
+	reply, err := m.send(ctx, t, c)
 	if err != nil {
 		return nil, false, err
 	}
@@ -127,6 +127,23 @@ func (m *modifying) modify(ctx context.Context, t plan.Target, c plan.Command, f
 	n, _ := bson.Get(last.Data, "n")
 	count, _ := n.AsInt64OK()
 	return reply, count > 0, nil
+}
+
+// send sends the command to a target and returns the reply, ok: 1 or not.
+func (m *modifying) send(ctx context.Context, t plan.Target, c plan.Command) (bson.Document, error) {
+	body := c.For(t.Namespace)
+	sending, limit, err := m.exec.begin(ctx, t, upserts(body))
+	if err != nil {
+		return nil, err
+	}
+	if limit > 0 {
+		body = c.With(appendLimit(nil, limit)).For(t.Namespace)
+	}
+	answered := false
+	defer func() { sending.End(answered) }()
+	reply, err := m.exec.Run(ctx, t.Backend, &backend.Request{Body: body})
+	answered = err == nil
+	return reply, err
 }
 
 // withID narrows a filter to one document.

@@ -85,6 +85,9 @@ func cursorElement(batchSize int64) []byte {
 
 // more fetches the next batch.
 func (s *targetStream) more(ctx context.Context) error {
+	if err := s.exec.check(s.target); err != nil {
+		return err
+	}
 	at, body := bsoncore.AppendDocumentStart(nil)
 	body = bsoncore.AppendInt64Element(body, "getMore", s.id)
 	body = bsoncore.AppendStringElement(body, "collection", s.target.Namespace.Collection)

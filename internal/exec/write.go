@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
@@ -145,7 +146,7 @@ func (w *writing) step(ctx context.Context, s plan.Step) outcome {
 
 // together sends a run and gives its statements their numbers in the client's command.
 func (w *writing) together(ctx context.Context, r *plan.Run) outcome {
-	reply, err := w.exec.Run(ctx, r.Backend, w.request(r))
+	reply, err := w.send(ctx, r)
 	if err != nil {
 		return outcome{err: err}
 	}
@@ -171,6 +172,20 @@ func (w *writing) together(ctx context.Context, r *plan.Run) outcome {
 	return outcome{reply: *parsed}
 }
 
+// send sends a run and returns the reply, ok: 1 or not. A run has several namespaces only on the engine of this process, which no other gateway reaches.
+func (w *writing) send(ctx context.Context, r *plan.Run) (bson.Document, error) {
+	t := plan.Target{Backend: r.Backend, Namespace: r.Namespaces[0], Logical: w.collection}
+	sending, limit, err := w.exec.begin(ctx, t, makesCollection(w.name, r.Statements))
+	if err != nil {
+		return nil, err
+	}
+	answered := false
+	defer func() { sending.End(answered) }()
+	reply, err := w.exec.Run(ctx, r.Backend, w.request(r, limit))
+	answered = err == nil
+	return reply, err
+}
+
 // refused is a backend's error about a run as a whole: it may name any of the run's partitions.
 func (w *writing) refused(r *plan.Run, err error) error {
 	known := mongoerr.From(err)
@@ -184,8 +199,8 @@ func strayIndex(name string, index int32) error {
 	return mongoerr.New(mongoerr.InternalError, "backend %s answered for statement %d, which it was not sent", name, index)
 }
 
-// request is a run as a command.
-func (w *writing) request(r *plan.Run) *backend.Request {
+// request is a run as a command, with a limit of its time where there is one.
+func (w *writing) request(r *plan.Run, limit time.Duration) *backend.Request {
 	first := r.Namespaces[0]
 	at, body := bsoncore.AppendDocumentStart(make([]byte, 0, 256))
 	body = bsoncore.AppendStringElement(body, w.name, first.Collection)
@@ -194,6 +209,7 @@ func (w *writing) request(r *plan.Run) *backend.Request {
 		body = bsoncore.AppendDocumentElement(body, "let", w.options.Let)
 	}
 	body = w.options.append(body)
+	body = appendLimit(body, limit)
 	body = w.options.Retry.append(body, w.exec.Abilities(r.Backend), first, r.Index)
 	body = bsoncore.AppendStringElement(body, "$db", first.Database)
 	body, _ = bsoncore.AppendDocumentEnd(body, at)

@@ -138,7 +138,7 @@ func (f *Figures) collectPartitions(out chan<- prometheus.Metric) {
 				oldest = min(oldest, c.All[i].End)
 			}
 		}
-		for _, s := range []route.State{route.Creating, route.Active, route.Hidden, route.Dropping} {
+		for _, s := range route.States() {
 			out <- prometheus.MustNewConstMetric(partitionsDesc, prometheus.GaugeValue, float64(counts[s]), c.Namespace(), s.String())
 		}
 		if t := c.Table.Layout.Time; t != nil && t.Keep > 0 && oldest != route.MaxTime {

@@ -17,6 +17,11 @@ type Partition struct {
 	State      State
 	Since      int64 // when it came into its state, in milliseconds since 1970
 	Restored   bool  // brought back by hand after it was hidden: retention leaves it alone
+	Opening    bool  // in a Table: it is read already and not written to yet, since not every gateway is known to read it
+
+	// The catalog's own notes of the stored document.
+	Change int64  // counts its versions
+	By     string // the gateway that made the last one
 }
 
 // Name returns the physical namespace, "database.collection". It is unique among a collection's partitions.
@@ -28,21 +33,26 @@ const (
 	MaxTime int64 = math.MaxInt64
 )
 
-// State is where a partition is in its life. Only Active ones are routed to.
+// State is where a partition is in its life. Only Active ones are written to; they are read, and where several gateways share a catalog those that
+// are about to become Active, too.
 type State uint8
 
 // The states, in order.
 const (
 	Creating State = iota // recorded, perhaps not made yet
 	Active
-	Hidden   // out of routing; undo brings it back
-	Dropping // recorded, perhaps not dropped yet
+	Hidden    // out of routing; undo brings it back
+	Dropping  // recorded, perhaps not dropped yet
+	Returning // was Hidden and is on its way to Active, where several gateways share a catalog
 )
 
 // String returns the state's name.
 func (s State) String() string {
-	return [...]string{"creating", "active", "hidden", "dropping"}[s]
+	return [...]string{"creating", "active", "hidden", "dropping", "returning"}[s]
 }
+
+// States are all states.
+func States() []State { return []State{Creating, Active, Hidden, Dropping, Returning} }
 
 // Sort orders partitions as a Table has them: by Start, then Slot, then Generation.
 func Sort(partitions []Partition) {

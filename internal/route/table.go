@@ -9,7 +9,7 @@ import (
 
 // Table is what routing needs of a collection: its layout and its Active partitions, ordered by Start, then Slot, then Generation. Two
 // partitions of one range and slot, of different generations, may be active together after an undo; documents are placed in the later
-// one. Ranges are equal or disjoint. Immutable.
+// one that is not Opening. Ranges are equal or disjoint. Immutable.
 type Table struct {
 	Layout     Layout
 	Partitions []Partition
@@ -17,7 +17,7 @@ type Table struct {
 
 // Place is where a document belongs.
 type Place struct {
-	Partition  int   // index into Table.Partitions, or -1: not made yet
+	Partition  int   // index into Table.Partitions, or -1: not made yet, or Opening
 	Slot       int   // -1 without a hash layout
 	Start, End int64 // the time range [Start, End): the partition's, or the cell to make, its neighbours already cut off
 }
@@ -87,9 +87,20 @@ func (t *Table) gap(next int, ms int64) (start, end int64) {
 	return start, end
 }
 
-// slotIn returns the latest partition with a slot among those of the range that begins at index first, or -1.
+// slotIn returns the latest partition to write to with a slot among those of the range that begins at index first, or -1.
 func (t *Table) slotIn(first, slot int) int {
 	start := t.Partitions[first].Start
+	i := t.latest(first, start, slot)
+	for i >= first && t.Partitions[i].Opening {
+		if i--; i < first || !t.holds(i, start, slot) {
+			return -1
+		}
+	}
+	return i
+}
+
+// latest returns the latest partition with a slot among those of the range that begins at index first, or -1.
+func (t *Table) latest(first int, start int64, slot int) int {
 	// Where all slots are there once, as nearly always, it is this one.
 	if i := first + slot; slot >= 0 && i < len(t.Partitions) && t.holds(i, start, slot) && !t.holds(i+1, start, slot) {
 		return i
