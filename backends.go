@@ -27,7 +27,7 @@ func (g *Gateway) openBackends(cfg *config.Config) (map[string]backend.Backend, 
 
 func (g *Gateway) openBackend(b config.Backend, catalogDatabase string) (backend.Backend, error) {
 	if b.Embedded == nil {
-		return remote.Open(b.URI)
+		return remote.OpenNamed(b.Name, b.URI, g.log.With("backend", b.Name))
 	}
 	cache, memtable := g.memory.Of(b.Embedded)
 	return embedded.Open(embedded.Options{

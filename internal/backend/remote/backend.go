@@ -4,11 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"math"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
+	"oxbow/internal/mongoerr"
 
+	"go.mongodb.org/mongo-driver/v2/mongo/address"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/mnet"
@@ -17,37 +23,72 @@ import (
 
 // Backend runs commands on one deployment.
 type Backend struct {
+	name     string
 	topology *topology.Topology
+	dialer   *dialer
+	circuit  *circuit
+	end      context.CancelFunc // of the circuit's probes
 
+	places   int           // connections to a server, at most
+	patience time.Duration // the most that a command waits for one
+
+	selection selection
+	selecting atomic.Int64 // commands that wait for a server
+	mu        struct {
+		sync.Mutex
+		lines map[address.Address]*line
+	}
 	cursors      cursors
 	transactions transactions
 }
 
 var _ backend.Backend = (*Backend)(nil)
 
+// defaultPoolSize is the drivers' maxPoolSize where a URI has none.
+const defaultPoolSize = 100
+
 // Open starts to watch the deployment that uri names, as the drivers' connection strings do
 // (https://www.mongodb.com/docs/manual/reference/connection-string/). It does not wait until a server answers: Run does, for the URI's
 // serverSelectionTimeoutMS.
 func Open(uri string) (*Backend, error) {
+	return OpenNamed("", uri, slog.New(slog.DiscardHandler))
+}
+
+// OpenNamed is Open for a deployment with a name for its errors, and a log that gets a line when it stops answering and when it answers again.
+func OpenNamed(name, uri string, log *slog.Logger) (*Backend, error) {
 	opts := options.Client().ApplyURI(uri)
 	if opts.AppName == nil {
 		opts.SetAppName("oxbow")
 	}
 	if err := opts.Validate(); err != nil {
+		return nil, fmt.Errorf("read the backend's URI: %w", withoutSecrets(err, uri))
+	}
+	if opts.MaxPoolSize == nil {
+		opts.SetMaxPoolSize(defaultPoolSize)
+	}
+	b := &Backend{name: name, places: math.MaxInt, dialer: takeDialing(opts)}
+	if n := *opts.MaxPoolSize; n > 0 && n < math.MaxInt {
+		b.places = int(n)
+	}
+	b.mu.lines = make(map[address.Address]*line)
+	var err error
+	if b.patience, err = waitQueueTimeout(uri); err != nil {
 		return nil, fmt.Errorf("read the backend's URI: %w", err)
 	}
 	config, err := topology.NewConfig(opts, nil)
 	if err != nil {
-		return nil, fmt.Errorf("configure the backend: %w", err)
+		return nil, fmt.Errorf("configure the backend: %w", withoutSecrets(err, uri))
 	}
-	t, err := topology.New(config)
-	if err != nil {
-		return nil, fmt.Errorf("configure the backend: %w", err)
+	if b.topology, err = topology.New(config); err != nil {
+		return nil, fmt.Errorf("configure the backend: %w", withoutSecrets(err, uri))
 	}
-	if err := t.Connect(); err != nil {
-		return nil, fmt.Errorf("watch the backend: %w", err)
+	if err := b.topology.Connect(); err != nil {
+		return nil, fmt.Errorf("watch the backend: %w", withoutSecrets(err, uri))
 	}
-	return &Backend{topology: t}, nil
+	var life context.Context
+	life, b.end = context.WithCancel(context.Background())
+	b.circuit = newCircuit(life, log)
+	return b, nil
 }
 
 // Run sends one command and returns the server's reply.
@@ -56,32 +97,39 @@ func (b *Backend) Run(ctx context.Context, req *backend.Request) (bson.Document,
 		return nil, fmt.Errorf("%w: a remote backend takes no targets", backend.ErrUnavailable)
 	}
 	name, arg, _ := bson.First(req.Body)
-	server, conn, err := b.connect(ctx, name, arg, req.Body)
+	choice, err := b.choose(name, arg, req.Body)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
-	defer conn.Close()
+	if reason := b.circuit.admit(); reason != "" {
+		return nil, b.turnedAway(mongoerr.HostUnreachable, reason)
+	}
+	began := time.Now()
+	l, err := b.borrow(ctx, choice)
+	if err != nil {
+		return nil, b.notSent(ctx, began, choice, err)
+	}
+	defer l.giveBack()
 	if answersLarge[name] {
 		if err := req.Memory.Grow(expectedReply); err != nil {
 			return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 		}
 	}
-	b.pinTransaction(name, req.Body, server, conn.Address())
-	reply, err := roundTrip(ctx, conn, req)
+	b.pinTransaction(name, req.Body, l.host, l.conn.Address())
+	reply, err := l.roundTrip(ctx, req)
 	if more := int64(len(reply)) - req.Memory.Used(); more > 0 {
 		req.Memory.Force(more)
 	}
 	if err != nil {
-		if errors.Is(err, errMalformed) {
-			discard(conn)
-		}
-		b.report(server, err, conn)
-		return nil, fmt.Errorf("run %s on %s: %w", name, conn.Address(), err)
+		b.noReply(ctx, began, choice, err)
+		return nil, fmt.Errorf("run %s on %s: %w", name, l.conn.Address(), err)
 	}
+	now := time.Now()
+	b.circuit.replied(now)
 	if backend.Check(reply) != nil {
-		b.report(server, driver.ExtractErrorFromServerResponse(reply), conn)
+		l.report(driver.ExtractErrorFromServerResponse(reply))
 	}
-	b.cursors.note(name, arg, reply, conn.Address(), time.Now())
+	b.cursors.note(name, arg, reply, l.conn.Address(), now)
 	return reply, nil
 }
 
@@ -91,36 +139,109 @@ var answersLarge = map[string]bool{"find": true, "getMore": true, "aggregate": t
 
 const expectedReply = 256 << 10
 
-// discard closes a connection whose bytes can't be trusted any more: the pool would hand it to the next command, which would read
-// what is left of the reply to this one.
-func discard(conn *mnet.Connection) {
-	if c, ok := conn.ReadWriteCloser.(driver.Expirable); ok {
+// turnedAway is the error of a command that was not even tried, after which drivers retry what may be retried.
+func (b *Backend) turnedAway(code mongoerr.Code, reason string) error {
+	return fmt.Errorf("%w: %w", backend.ErrUnavailable, mongoerr.New(code, "backend %s takes no commands now: %s", b.name, reason))
+}
+
+// notSent turns what kept a command from being sent into its error, and notes it.
+func (b *Backend) notSent(ctx context.Context, began time.Time, c choice, err error) error {
+	if errors.Is(err, errLong) {
+		b.circuit.turnedAway(err)
+		return b.turnedAway(mongoerr.ExceededTimeLimit, err.Error())
+	}
+	b.noReply(ctx, began, c, err)
+	if errors.Is(err, errWaited) {
+		return b.turnedAway(mongoerr.ExceededTimeLimit, err.Error())
+	}
+	return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+}
+
+// noReply notes a command without a reply, unless nobody wants one any more.
+func (b *Backend) noReply(ctx context.Context, began time.Time, c choice, err error) {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return
+	}
+	b.circuit.failed(began, err, func(ctx context.Context) error { return b.ping(ctx, c) })
+}
+
+// ping asks a server of a choice whether it is there.
+func (b *Backend) ping(ctx context.Context, c choice) error {
+	if c.holder != nil {
+		c = choice{mode: "nearest"}
+	}
+	l, err := b.borrow(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer l.giveBack()
+	_, err = l.roundTrip(ctx, &backend.Request{Body: pingCommand})
+	return err
+}
+
+var pingCommand = bson.Document("\x1e\x00\x00\x00\x10ping\x00\x01\x00\x00\x00\x02$db\x00\x06\x00\x00\x00admin\x00\x00")
+
+// loan is a connection to a server for one command.
+type loan struct {
+	*link
+	host   host
+	conn   *mnet.Connection
+	broken bool // its bytes can't be trusted any more
+}
+
+// borrow waits for a server of a choice and for a connection to it.
+func (b *Backend) borrow(ctx context.Context, c choice) (l loan, err error) {
+	if l.host, err = b.selectServer(ctx, c); err != nil {
+		return l, err
+	}
+	waited, err := l.host.line.enter(ctx)
+	if err != nil {
+		return l, err
+	}
+	if !waited {
+		b.circuit.flows()
+	}
+	// Its place taken, the command can't have to wait for others here, only for a connection that is being made; that has the URI's connectTimeoutMS.
+	if l.conn, err = l.host.Connection(ctx); err == nil {
+		if l.link, err = b.dialer.linkOf(l.conn); err != nil {
+			l.conn.Close()
+		}
+	}
+	if err != nil {
+		l.host.line.leave()
+		return l, fmt.Errorf("get a connection: %w", err)
+	}
+	return l, nil
+}
+
+// giveBack ends the loan. A broken connection is closed: it would give the next command what is left of the reply to this one.
+func (l *loan) giveBack() {
+	defer l.host.line.leave()
+	if c, ok := l.conn.ReadWriteCloser.(driver.Expirable); ok && l.broken {
 		_ = c.Expire() // the connection is given up, however it ends
+		return
 	}
+	_ = l.conn.Close() // fails only when the pool is closed
 }
 
-// connect gets a connection to a server that the command may go to.
-func (b *Backend) connect(ctx context.Context, name string, arg bson.Value, body bson.Document) (driver.Server, *mnet.Connection, error) {
-	choice, err := b.choose(name, arg, body)
-	if err != nil {
-		return nil, nil, err
+// roundTrip sends a command and reads the reply to it. The end of ctx ends it.
+func (l *loan) roundTrip(ctx context.Context, req *backend.Request) (bson.Document, error) {
+	done := l.begin(ctx)
+	reply, err := l.exchange(l.conn, req)
+	if !done() || err != nil {
+		l.broken = true
 	}
-	server, err := b.selectServer(ctx, choice)
-	if err != nil {
-		return nil, nil, fmt.Errorf("select a server: %w", err)
+	if err != nil && ctx.Err() == nil {
+		l.report(topology.ConnectionError{ConnectionID: l.conn.ID(), Wrapped: err})
 	}
-	conn, err := server.Connection(ctx)
-	if err != nil {
-		return nil, nil, fmt.Errorf("get a connection: %w", err)
-	}
-	return server, conn, nil
+	return reply, err
 }
 
-// selectServer waits for a server, for the URI's serverSelectionTimeoutMS at most.
-func (b *Backend) selectServer(ctx context.Context, c choice) (driver.Server, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.topology.GetServerSelectionTimeout())
-	defer cancel()
-	return b.topology.SelectServer(ctx, c)
+// report tells the topology about an error, so that it looks for a new primary or clears a pool.
+func (l *loan) report(err error) {
+	if err != nil {
+		l.host.ProcessError(err, l.conn)
+	}
 }
 
 // Abilities says that this is MongoDB and no more.
@@ -128,6 +249,7 @@ func (b *Backend) Abilities() backend.Abilities { return backend.Abilities{} }
 
 // Close stops watching and closes every connection; running commands end with an error.
 func (b *Backend) Close() error {
+	b.end()
 	now, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := b.topology.Disconnect(now); err != nil && !errors.Is(err, topology.ErrTopologyClosed) {

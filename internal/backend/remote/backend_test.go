@@ -272,7 +272,9 @@ func TestTransactionsStayWhereTheyAre(t *testing.T) {
 
 // FuzzReply: whatever a server sends, parsing it ends without a panic, and what is accepted is a document.
 func FuzzReply(f *testing.F) {
-	msg, _ := appendMessage(nil, &backend.Request{Body: bson.Document{5, 0, 0, 0, 0}})
+	var p pieces
+	p.message(&backend.Request{Body: bson.Document{5, 0, 0, 0, 0}}, 7)
+	msg := p.buf
 	binary.LittleEndian.PutUint32(msg[8:], 1) // responseTo
 	f.Add(msg)
 	f.Add(msg[:20])

@@ -9,9 +9,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/mongo/address"
 	"go.mongodb.org/mongo-driver/v2/tag"
-	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/description"
-	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/mnet"
 )
 
 // choice selects the servers that a command may go to: those of a read preference, or the one that holds a cursor
@@ -147,11 +145,4 @@ func (c choice) tagged(servers []description.Server) []description.Server {
 		}
 	}
 	return nil
-}
-
-// report tells the topology about an error, so that it looks for a new primary or clears a pool.
-func (b *Backend) report(server driver.Server, err error, conn *mnet.Connection) {
-	if p, ok := server.(driver.ErrorProcessor); ok && err != nil {
-		p.ProcessError(err, conn)
-	}
 }

@@ -8,9 +8,7 @@ import (
 	"oxbow/internal/bson"
 
 	"go.mongodb.org/mongo-driver/v2/mongo/address"
-	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/description"
-	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 )
 
 // transactions remembers which router of a sharded cluster runs the latest transaction of each session: every statement and the end have to go there
@@ -42,6 +40,7 @@ type statement struct {
 // statementOf reads a command; false if it is no statement of a transaction.
 func statementOf(name string, body bson.Document) (statement, bool) {
 	var s statement
+	var session []byte
 	in := false
 	it := bson.Elements(body)
 	for it.Next() {
@@ -54,10 +53,13 @@ func statementOf(name string, body bson.Document) (statement, bool) {
 		case "txnNumber":
 			s.number, _ = v.AsInt64OK()
 		case "lsid":
-			s.session = string(v.Data)
+			session = v.Data
 		case "recoveryToken":
 			s.moves = name == "commitTransaction" || name == "abortTransaction"
 		}
+	}
+	if in {
+		s.session = string(session)
 	}
 	return s, in
 }
@@ -107,11 +109,11 @@ func (b *Backend) transactionHolder(name string, body bson.Document) (holder add
 }
 
 // pinTransaction keeps a command's transaction on the router that the command is about to go to.
-func (b *Backend) pinTransaction(name string, body bson.Document, server driver.Server, to address.Address) {
-	if selected, ok := server.(*topology.SelectedServer); !ok || selected.Kind != description.TopologyKindSharded {
+func (b *Backend) pinTransaction(name string, body bson.Document, to host, address address.Address) {
+	if to.Kind != description.TopologyKindSharded {
 		return
 	}
 	if s, ok := statementOf(name, body); ok {
-		b.transactions.note(s, to, time.Now())
+		b.transactions.note(s, address, time.Now())
 	}
 }
