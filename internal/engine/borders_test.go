@@ -64,7 +64,7 @@ func TestBorders(t *testing.T) {
 			}
 		}
 	}
-	if files < 10 || shared > 3*borderBytes {
+	if files < 4 || shared > 3*borderBytes {
 		t.Errorf("%d files; %d bytes lie in files shared by tables", files, shared)
 	}
 }

@@ -44,6 +44,9 @@ func (db *DB) CreateIndexes(ctx context.Context, name Name, specs []bson.Documen
 	}
 	t.building.Lock()
 	defer t.building.Unlock()
+	if err := t.discardUnfinished(); err != nil {
+		return 0, 0, err
+	}
 	return t.createIndexes(ctx, wanted)
 }
 
@@ -178,8 +181,17 @@ func restate(indexes, fresh []*index, state indexState) (all, changed []*index) 
 	return all, changed
 }
 
-// discard takes indexes out, with their entries: first everybody stops using them, then the entries go.
+// discard takes indexes out, with their entries. What it does not get through is tried again: see unfinished. Under t.building.
 func (t *Table) discard(gone []*index) error {
+	err := t.takeOut(gone)
+	if err != nil {
+		t.db.unfinished.add(t)
+	}
+	return err
+}
+
+// takeOut takes indexes out: first everybody stops using them, then their entries go.
+func (t *Table) takeOut(gone []*index) error {
 	if t.version.Load().dropped {
 		return nil
 	}
@@ -230,6 +242,9 @@ func (db *DB) DropIndexes(name Name, indexes []string) (before int, err error) {
 	}
 	t.building.Lock()
 	defer t.building.Unlock()
+	if err := t.discardUnfinished(); err != nil {
+		return 0, err
+	}
 	v := t.version.Load()
 	before = len(v.indexes) + 1
 	var gone []*index
@@ -256,22 +271,4 @@ func (db *DB) DropIndexes(name Name, indexes []string) (before int, err error) {
 		return before, err
 	}
 	return before, db.sync()
-}
-
-// finishIndexes undoes builds and finishes drops that the last process did not get through; nobody else uses the store yet.
-func (db *DB) finishIndexes() error {
-	for _, t := range db.Tables("") {
-		var gone []*index
-		for _, ix := range t.version.Load().indexes {
-			if ix.state != indexReady {
-				gone = append(gone, ix)
-			}
-		}
-		if len(gone) > 0 {
-			if err := t.discard(gone); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -77,6 +77,8 @@ type DB struct {
 	readers readers
 	removal removal
 
+	unfinished unfinished
+
 	// ddl is held by what changes the registry: tables and indexes made, dropped, renamed. No read and no write of documents needs it.
 	ddl struct {
 		sync.Mutex
@@ -123,6 +125,7 @@ func open(o Options, lock *pebble.Lock) (*DB, error) {
 	db.retries.init()
 	db.readers.init()
 	db.removal.init()
+	db.unfinished.init()
 	db.registry.tables = make(map[Name]*Table)
 	options := pebbleOptions(o, lock, db.health)
 	options.Experimental.SpanPolicyFunc = db.borders

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"os"
 	"strings"
@@ -142,7 +143,7 @@ func TestDiskIsChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: reserveBytes - 1, TotalBytes: 1 << 30})
+	mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: db.health.reserve - 1, TotalBytes: 1 << 30})
 	db.health.check()
 	_, err = db.Write(t.Context(), inserts(doc("_id", 1)), WriteOptions{})
 	wantCode(t, err, mongoerr.OutOfDiskSpace)
@@ -198,6 +199,102 @@ func TestDropOnFullDisk(t *testing.T) {
 	waitFor(t, db, func() bool {
 		return keysUnder(t, db, appendTablePrefix(nil, table.id), appendTablePrefix(nil, table.id+1)) == 0
 	})
+}
+
+// fullThen is a context that ends at its first look, as the disk fills.
+type fullThen struct {
+	context.Context
+	fill func()
+}
+
+func (c fullThen) Err() error {
+	c.fill()
+	return context.Canceled
+}
+
+// An index whose build failed, and which could not be taken out since the disk was full, is neither taken for one that is there nor maintained
+// for ever: it goes as soon as there is room.
+func TestUnfinishedIndexOnFullDisk(t *testing.T) {
+	mem := vfs.NewMem()
+	db, err := Open(testOptions(mem))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	mustInsert(t, db, doc("_id", 1, "a", 1))
+	free := func(n uint64) {
+		mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: n, TotalBytes: 1 << 30})
+		db.health.check()
+	}
+	table, _ := db.Table(testTable)
+	spec := []bson.Document{doc("key", doc("a", 1), "unique", true)}
+	for _, again := range []bool{true, false} {
+		_, _, err = db.CreateIndexes(fullThen{t.Context(), func() { free(spareBytes - 1) }}, testTable, spec)
+		if !mongoerr.Is(err, mongoerr.Interrupted) {
+			t.Fatalf("the build ends with %v", err)
+		}
+		if n := len(table.version.Load().indexes); n != 1 {
+			t.Fatalf("%d indexes: the disk was not full in time", n)
+		}
+		if db.retryUnfinished(); len(table.version.Load().indexes) != 1 {
+			t.Fatal("taken out on a full disk")
+		}
+		free(1 << 29)
+		if again {
+			if before, after, err := db.CreateIndexes(t.Context(), testTable, spec); before != 1 || after != 2 || err != nil {
+				t.Fatalf("made again: from %d to %d, %v", before, after, err)
+			}
+			if v := mustBeWhole(t, db, testTable, 1); v.KeysPerIndex["a_1"] != 1 {
+				t.Errorf("entries: %v", v.KeysPerIndex)
+			}
+			if _, err := db.DropIndexes(testTable, []string{"a_1"}); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if db.retryUnfinished(); len(table.version.Load().indexes) != 0 {
+			t.Error("still there with room on the disk")
+		}
+		mustInsert(t, db, doc("_id", 2, "a", 1)) // the unique index is gone
+		mustBeWhole(t, db, testTable, 2)
+	}
+}
+
+// A data folder that is taken away under the store ends its writes: they would go where nobody finds them.
+func TestFolderRemoved(t *testing.T) {
+	mem := vfs.NewMem()
+	db, err := Open(testOptions(mem))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustInsert(t, db, doc("_id", 1))
+	if err := mem.RemoveAll("store"); err != nil {
+		t.Fatal(err)
+	}
+	db.health.check()
+	_, err = db.Write(t.Context(), inserts(doc("_id", 2)), WriteOptions{})
+	if e := wantCode(t, err, mongoerr.InternalError); !strings.Contains(e.Message, "removed") || !strings.Contains(e.Message, `"store"`) {
+		t.Errorf("the error is %q", e.Message)
+	}
+	if get(t, db, 1) == nil {
+		t.Error("nothing can be read any more")
+	}
+	if err := db.Close(); err == nil {
+		t.Error("closed as if nothing had happened")
+	}
+}
+
+// A fast writer doesn't have to wait for the next second to be told that the disk fills.
+func TestLookAfterManyBytes(t *testing.T) {
+	h := newHealth(testOptions(vfs.NewMem()).withDefaults())
+	if h.wrote(lookBytes - 1); len(h.look) != 0 {
+		t.Error("asked too early")
+	}
+	h.wrote(1)
+	h.wrote(1)
+	if len(h.look) != 1 {
+		t.Error("not asked")
+	}
 }
 
 // The comparer keeps Pebble's rules for keys of all kinds, whole and cut anywhere.

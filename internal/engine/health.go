@@ -26,6 +26,10 @@ type health struct {
 	waiting atomic.Int64 // see logFS
 	log     *slog.Logger
 	ballast int64
+	reserve uint64
+
+	written atomic.Int64  // bytes of batches since the last look at the free space
+	look    chan struct{} // asks for one
 
 	short   atomic.Bool
 	failure atomic.Pointer[error]
@@ -34,14 +38,17 @@ type health struct {
 // ballastFile takes room that is given back when the disk is full, so that the log's last records and the manifest can still be written.
 const ballastFile = "BALLAST"
 
-// reserveBytes is the free space below which writes are refused, before the disk is quite full. Drops may use it: they are the way out.
+// reserveBytes is the free space below which writes are refused, before the disk is quite full, besides room for a memtable: what has been
+// acknowledged must still find its way into tables, or its log can't go. Drops may use it: they are the way out.
 const reserveBytes = 64 << 20
 
 // spareBytes is the free space below which not even drops are taken: room for log records and the manifest's.
 const spareBytes = 4 << 20
 
 func newHealth(o Options) *health {
-	h := &health{dir: o.Dir, disk: o.FS, log: o.Log, ballast: o.ballastBytes}
+	h := &health{
+		dir: o.Dir, disk: o.FS, log: o.Log, ballast: o.ballastBytes, reserve: reserveBytes + uint64(o.MemTableBytes), look: make(chan struct{}, 1),
+	}
 	h.fs = vfs.OnDiskFull(logFS{FS: o.FS, waiting: &h.waiting}, h.full)
 	return h
 }
@@ -96,18 +103,22 @@ func (h *health) ballastPath() string { return h.disk.PathJoin(h.dir, ballastFil
 // check compares the free space with the reserve. Where the file system can't tell, a full disk is believed over as soon as
 // the ballast can be made again.
 func (h *health) check() {
+	h.written.Store(0)
+	if h.removed() {
+		return
+	}
 	usage, err := h.disk.GetDiskUsage(h.dir)
 	known := err == nil
-	if known && usage.AvailBytes < reserveBytes {
+	if known && usage.AvailBytes < h.reserve {
 		if !h.short.Swap(true) {
-			h.log.Error("engine: disk nearly full, writes are refused", "dir", h.dir, "freeBytes", usage.AvailBytes, "reserveBytes", reserveBytes)
+			h.log.Error("engine: disk nearly full, writes are refused", "dir", h.dir, "freeBytes", usage.AvailBytes, "reserveBytes", h.reserve)
 		}
 		return
 	}
 	if _, err := h.disk.Stat(h.ballastPath()); err == nil && !h.short.Load() {
 		return
 	}
-	if known && usage.AvailBytes < reserveBytes+uint64(h.ballast) {
+	if known && usage.AvailBytes < h.reserve+uint64(h.ballast) {
 		return
 	}
 	if err := h.makeBallast(); err != nil {
@@ -116,6 +127,29 @@ func (h *health) check() {
 	}
 	if h.short.Swap(false) {
 		h.log.Info("engine: there is space again, writes are taken", "dir", h.dir)
+	}
+}
+
+// removed notices that somebody has taken the data folder away. Its open files still take writes, which nobody will ever find.
+func (h *health) removed() bool {
+	if _, err := h.disk.Stat(h.disk.PathJoin(h.dir, formatFile)); !errors.Is(err, os.ErrNotExist) {
+		return false
+	}
+	h.fail(errors.New("the data folder has been removed"))
+	return true
+}
+
+// lookBytes is how much may be written between two looks at the free space: a second is long for a fast writer.
+const lookBytes = 8 << 20
+
+// wrote counts what goes to the disk, and asks for a look at it now and then.
+func (h *health) wrote(n int) {
+	if h.written.Add(int64(n)) < lookBytes {
+		return
+	}
+	select {
+	case h.look <- struct{}{}:
+	default:
 	}
 }
 
@@ -218,11 +252,13 @@ func (db *DB) commitFromReserve(b *pebble.Batch) error {
 }
 
 func (db *DB) apply(b *pebble.Batch) error {
+	n := b.Len()
 	err := db.health.guard(func() error { return b.Commit(pebble.NoSync) })
 	if err != nil {
 		return err
 	}
 	db.dirty.Store(true)
+	db.health.wrote(n)
 	return nil
 }
 
@@ -270,6 +306,9 @@ func (db *DB) healthLoop() {
 		case <-db.stop:
 			return
 		case <-ticker.C:
+			db.health.check()
+			db.retryUnfinished()
+		case <-db.health.look:
 			db.health.check()
 		}
 	}
