@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"syscall"
 )
 
 // ErrBeyondLoopback refuses an address that other machines could reach.
@@ -35,12 +36,16 @@ func Listen(address string, login bool) (net.Listener, error) {
 // socketMode lets only the user of the process in, as MongoDB's default does.
 const socketMode fs.FileMode = 0o700
 
-// listenUnix takes the place of a socket that no process serves any more.
+// listenUnix takes the place of a socket that no process serves any more, which is one that refuses: a process too busy to accept does not.
 func listenUnix(path string) (net.Listener, error) {
 	if info, err := os.Stat(path); err == nil && info.Mode().Type() == fs.ModeSocket {
-		if nc, err := net.Dial("unix", path); err == nil {
+		nc, err := net.Dial("unix", path)
+		switch {
+		case err == nil:
 			nc.Close()
 			return nil, fmt.Errorf("listen on %q: another process serves it", path)
+		case !errors.Is(err, syscall.ECONNREFUSED):
+			return nil, fmt.Errorf("listen on %q: another process may serve it: %w", path, err)
 		}
 		if err := os.Remove(path); err != nil {
 			return nil, fmt.Errorf("remove stale socket: %w", err)

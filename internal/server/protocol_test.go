@@ -3,9 +3,13 @@ package server
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"net"
+	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
+	"time"
 
 	driver "go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
@@ -270,6 +274,45 @@ func TestUnixSocket(t *testing.T) {
 		t.Fatal(r.doc)
 	}
 	_ = s
+}
+
+// A socket that a process left behind when it was killed is taken over; one whose process is too busy to accept is not.
+func TestUnixSocketLeftBehind(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "oxbow.sock")
+	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left.SetUnlinkOnClose(false)
+	left.Close()
+	l, err := Listen(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+
+	busy, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(busy)
+	if err := errors.Join(syscall.Bind(busy, &syscall.SockaddrUnix{Name: path}), syscall.Listen(busy, 0)); err != nil {
+		t.Fatal(err)
+	}
+	for { // until nobody more can wait
+		nc, err := net.DialTimeout("unix", path, 10*time.Millisecond)
+		if err != nil {
+			break
+		}
+		defer nc.Close()
+	}
+	if l, err := Listen(path, false); err == nil {
+		l.Close()
+		t.Fatal("the socket of a busy process was taken over")
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("the socket of a busy process: %v", err)
+	}
 }
 
 func TestListenRefusesMoreThanLoopback(t *testing.T) {
