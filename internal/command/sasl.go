@@ -16,6 +16,7 @@ import (
 // login is who a connection's client is. It belongs to the connection's goroutine.
 type login struct {
 	name         auth.UserName
+	uuid         [16]byte // of the user: one that is dropped and made again is another
 	in           bool
 	conversation *auth.Conversation // one that has begun and not ended
 	id           int32              // its conversationId
@@ -32,14 +33,16 @@ func (t *Table) userOf(c *Conn) *auth.User {
 	}
 	if now := t.deps.Users.Users(); l.users != now {
 		l.users, l.user = now, now.User(l.name)
+		if l.user != nil && l.user.UUID != l.uuid {
+			l.user = nil
+		}
 	}
 	return l.user
 }
 
 // logIn makes the client a user: its sessions and cursors belong to it from now on.
 func (t *Table) logIn(c *Conn, u *auth.User) {
-	c.login = login{name: u.UserName, in: true, users: t.deps.Users.Users()}
-	c.login.user = c.login.users.User(u.UserName)
+	c.login = login{name: u.UserName, uuid: u.UUID, in: true}
 	c.User = userDigest(u.UserName)
 	c.who.Store(&u.UserName)
 }

@@ -134,6 +134,25 @@ func TestUsers(t *testing.T) {
 	mustCode(t, "a second drop", err, userNotFound)
 }
 
+// TestUserMadeAgain drops a user who is logged in and makes one of that name: the new one is another, who knows another password.
+func TestUserMadeAgain(t *testing.T) {
+	g := serve(t, "users:\n"+entry(t, "boss@admin", auth.Mechanisms()[:1], "root"))
+	boss := g.as(t, "boss@admin")
+	create := func(password string) {
+		_, err := command(t, boss, "shop", bson.D{{Key: "createUser", Value: "ada"}, {Key: "pwd", Value: password}, {Key: "roles", Value: roles("readWrite")}})
+		must(t, "createUser", err)
+	}
+	create(password)
+	ada := g.as(t, "ada@shop").Database("shop").Collection("c")
+	must(t, "read", ada.FindOne(t.Context(), bson.D{}).Err(), mongo.ErrNoDocuments)
+	_, err := command(t, boss, "shop", bson.D{{Key: "dropUser", Value: "ada"}})
+	must(t, "dropUser", err)
+	create("another")
+	mustCode(t, "a command of the user before", ada.FindOne(t.Context(), bson.D{}).Err(), unauthorized)
+	anew := g.connect(t, credential(options.Client(), "ada@shop", "", "another")).Database("shop").Collection("c")
+	must(t, "read as the new one", anew.FindOne(t.Context(), bson.D{}).Err(), mongo.ErrNoDocuments)
+}
+
 // TestFirstUser makes the first user of a gateway that has none and lets nobody in.
 func TestFirstUser(t *testing.T) {
 	g := serve(t, "auth: on\n")
