@@ -39,6 +39,9 @@ type Request struct {
 	// Targets, only with Abilities.OneBatch and only for insert, update and delete, gives the full physical namespace of each statement, in
 	// order; the collection named in Body is then only a name for errors. Indexes in the reply count over all statements.
 	Targets []Namespace
+	// Existing, only with Abilities.OneBatch and only for insert, update and findAndModify: a collection that is missing is not made; the statement fails
+	// with StaleConfig instead.
+	Existing bool
 	// Memory is charged for the reply by a backend that makes it, while it does; nil: it has no limit. Where there is no room a batch ends early, and
 	// what can't fails with ExceededMemoryLimit. Whoever holds the reply closes it.
 	Memory *memory.Account

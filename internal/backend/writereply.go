@@ -1,6 +1,8 @@
 package backend
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 
 	"oxbow/internal/bson"
@@ -25,6 +27,30 @@ type WriteReply struct {
 type Upserted struct {
 	Index int32
 	ID    bson.Value
+}
+
+// Add adds a part's reply to that of the whole. One write concern error, with its labels, stands for all.
+func (r *WriteReply) Add(part *WriteReply) {
+	r.N += part.N
+	r.Modified += part.Modified
+	r.Upserted = append(r.Upserted, part.Upserted...)
+	r.Errors = append(r.Errors, part.Errors...)
+	r.RetriedStmts = append(r.RetriedStmts, part.RetriedStmts...)
+	if r.ConcernError == nil {
+		r.ConcernError, r.Labels = part.ConcernError, part.Labels
+	}
+	slices.SortFunc(r.Errors, func(a, b WriteError) int { return cmp.Compare(a.Index, b.Index) })
+	slices.SortFunc(r.Upserted, func(a, b Upserted) int { return cmp.Compare(a.Index, b.Index) })
+}
+
+// Renumber gives statements, which are counted from 0, the numbers that they have in the whole.
+func (r *WriteReply) Renumber(index []int32) {
+	for i := range r.Errors {
+		r.Errors[i].Index = index[r.Errors[i].Index]
+	}
+	for i := range r.Upserted {
+		r.Upserted[i].Index = index[r.Upserted[i].Index]
+	}
 }
 
 // WriteError is the error of one statement.

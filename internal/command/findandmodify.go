@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 
+	"oxbow/internal/mongoerr"
 	"oxbow/internal/plan"
 	"oxbow/internal/route"
 	"oxbow/internal/statement"
@@ -25,18 +26,27 @@ func (d *Data) findAndModify(ctx context.Context, req *Request, reply *Reply) er
 	if err != nil {
 		return err
 	}
-	var p *plan.FindAndModify
-	err = d.ready(ctx, a.source, func(src plan.Source) ([]route.Place, error) {
-		var err error
-		if p, err = plan.NewFindAndModify(f, src, newObjectID, env); err != nil {
-			return nil, err
+	src := a.source
+	for range planTries {
+		var p *plan.FindAndModify
+		err = d.ready(ctx, src, func(src plan.Source) ([]route.Place, error) {
+			var err error
+			if p, err = plan.NewFindAndModify(f, src, newObjectID, env); err != nil {
+				return nil, err
+			}
+			return p.Missing, nil
+		})
+		if err != nil {
+			return err
 		}
-		return p.Missing, nil
-	})
-	if err != nil {
-		return err
+		req.Plan = p
+		// Its upsert may meet a partition that was dropped meanwhile, as in replanned.
+		if reply.Document, err = d.Exec.FindAndModify(ctx, p, writeOptions(&f.Generic, req)); !mongoerr.Is(err, mongoerr.StaleConfig) {
+			return err
+		}
+		if src, err = d.current(src); err != nil {
+			return err
+		}
 	}
-	req.Plan = p
-	reply.Document, err = d.Exec.FindAndModify(ctx, p, writeOptions(&f.Generic, req))
-	return err
+	return mongoerr.New(mongoerr.StaleConfig, "partitions of %s were dropped as fast as they were made", src.Namespace())
 }

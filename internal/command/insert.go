@@ -22,16 +22,21 @@ func (d *Data) insert(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
-	var p *plan.Insert
-	err = d.ready(ctx, a.source, func(src plan.Source) ([]route.Place, error) {
-		p = plan.NewInsert(in, src, d.Exec.Abilities, d.fill(), d.Now().UnixMilli())
-		return p.Missing, nil
+	options := writeOptions(&in.Generic, req)
+	result, err := d.replanned(a.source, len(in.Documents), in.Ordered, func(src plan.Source, only []int32) (*backend.WriteReply, error) {
+		some := *in
+		some.Documents = pick(in.Documents, only)
+		var p *plan.Insert
+		err := d.ready(ctx, src, func(src plan.Source) ([]route.Place, error) {
+			p = plan.NewInsert(&some, src, d.Exec.Abilities, d.fill(), d.Now().UnixMilli())
+			return p.Missing, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		req.Plan = p
+		return d.Exec.Insert(ctx, p, numbered(options, only))
 	})
-	if err != nil {
-		return err
-	}
-	req.Plan = p
-	result, err := d.Exec.Insert(ctx, p, writeOptions(&in.Generic, req))
 	if err != nil {
 		return err
 	}

@@ -32,16 +32,21 @@ func (d *Data) update(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
-	var p *plan.Write
-	err = d.ready(ctx, a.source, func(src plan.Source) ([]route.Place, error) {
-		p = plan.NewUpdate(u, src, d.Exec.Abilities, newObjectID, env)
-		return p.Missing, nil
+	options := writeOptions(&u.Generic, req)
+	result, err := d.replanned(a.source, len(u.Updates), u.Ordered, func(src plan.Source, only []int32) (*backend.WriteReply, error) {
+		some := *u
+		some.Updates = pick(u.Updates, only)
+		var p *plan.Write
+		err := d.ready(ctx, src, func(src plan.Source) ([]route.Place, error) {
+			p = plan.NewUpdate(&some, src, d.Exec.Abilities, newObjectID, env)
+			return p.Missing, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		req.Plan = p
+		return d.Exec.Write(ctx, p, numbered(options, only))
 	})
-	if err != nil {
-		return err
-	}
-	req.Plan = p
-	result, err := d.Exec.Write(ctx, p, writeOptions(&u.Generic, req))
 	if err != nil {
 		return err
 	}

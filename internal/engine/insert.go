@@ -102,11 +102,11 @@ func (w *writer) report(i, next int) int {
 }
 
 // insertOne inserts one document, with the retry record of the statement that asks for it.
-func (w *writer) insertOne(name Name, doc bson.Document, id bson.Value, record *record) error {
+func (w *writer) insertOne(to *Write, doc bson.Document, id bson.Value, record *record) error {
 	r := &w.inserts
 	for {
 		r.reset()
-		if err := w.addItem(name, doc, id, 0, 0); err != nil {
+		if err := w.addItem(to, doc, id, 0); err != nil {
 			return err
 		}
 		r.record = record
@@ -138,7 +138,7 @@ func (w *writer) collect(i int) (next int, err error) {
 		}
 		id, err := checkInsert(one.Insert)
 		if err == nil {
-			err = w.addItem(one.Table, one.Insert, id, i, one.Statement)
+			err = w.addItem(one, one.Insert, id, i)
 		}
 		if err != nil {
 			if fatalToCall(err) {
@@ -168,27 +168,28 @@ func checkInsert(doc bson.Document) (bson.Value, error) {
 	return id, query.CheckID(id)
 }
 
-func (w *writer) addItem(name Name, doc bson.Document, id bson.Value, write int, statement int32) error {
+// addItem takes a document into the run; to says where it goes, write is the number of the result that it gets.
+func (w *writer) addItem(to *Write, doc bson.Document, id bson.Value, write int) error {
 	r := &w.inserts
-	table, err := w.runTable(name)
+	table, err := w.runTable(to)
 	if err != nil {
 		return err
 	}
 	start := len(r.keys)
 	r.keys = bson.AppendKey(append(r.keys, r.tables[table].t.documentPrefix...), id, false)
-	r.items = append(r.items, insertItem{write: write, statement: statement, doc: doc, table: table, start: start, end: len(r.keys)})
+	r.items = append(r.items, insertItem{write: write, statement: to.Statement, doc: doc, table: table, start: start, end: len(r.keys)})
 	return nil
 }
 
-// runTable returns the number of a table in the run, made if it is missing.
-func (w *writer) runTable(name Name) (int, error) {
+// runTable returns the number of a statement's table in the run, made if it is missing.
+func (w *writer) runTable(to *Write) (int, error) {
 	r := &w.inserts
 	for i := len(r.tables) - 1; i >= 0; i-- {
-		if r.tables[i].t.Name() == name {
+		if r.tables[i].t.Name() == to.Table {
 			return i, nil
 		}
 	}
-	t, err := w.db.ensure(name)
+	t, err := w.db.ensure(to)
 	if err != nil {
 		return 0, err
 	}
@@ -196,12 +197,15 @@ func (w *writer) runTable(name Name) (int, error) {
 	return len(r.tables) - 1, nil
 }
 
-// ensure returns a table, made if it is missing.
-func (db *DB) ensure(name Name) (*Table, error) {
-	if t, ok := db.Table(name); ok {
+// ensure returns a statement's table, made if it is missing and may be.
+func (db *DB) ensure(to *Write) (*Table, error) {
+	if t, ok := db.Table(to.Table); ok {
 		return t, nil
 	}
-	t, _, err := db.createTable(name, nil, nil)
+	if to.Existing {
+		return nil, mongoerr.New(mongoerr.StaleConfig, "collection %s is not there any more", to.Table)
+	}
+	t, _, err := db.createTable(to.Table, nil, nil)
 	return t, err
 }
 

@@ -25,7 +25,7 @@ func (w *writer) upsert(c *change) error {
 	if record != nil {
 		record.statement, record.result = c.write.Statement, result
 	}
-	if err := w.insertOne(c.write.Table, doc, id, record); err != nil {
+	if err := w.insertOne(c.write, doc, id, record); err != nil {
 		return err
 	}
 	*c.result = result

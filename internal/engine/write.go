@@ -13,12 +13,14 @@ import (
 
 // Write is one statement: exactly one of Insert, Update and Delete is set.
 type Write struct {
-	Table  Name // created when missing, by an insert or an upsert
+	Table  Name // created when missing, by an insert or an upsert, unless Existing
 	Insert bson.Document
 	Update *UpdateStatement
 	Delete *DeleteStatement
 	// Statement is the statement's number in its retryable command (stmtId), with WriteOptions.Retry.
 	Statement int32
+	// Existing: where the table is missing, an insert or an upsert fails with StaleConfig.
+	Existing bool
 }
 
 // UpdateStatement updates the first document that Query gives, or all with Multi.

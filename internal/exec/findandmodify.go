@@ -141,7 +141,7 @@ func (m *modifying) send(ctx context.Context, t plan.Target, c plan.Command) (bs
 	}
 	answered := false
 	defer func() { sending.End(answered) }()
-	reply, err := m.exec.Run(ctx, t.Backend, &backend.Request{Body: body})
+	reply, err := m.exec.Run(ctx, t.Backend, &backend.Request{Body: body, Existing: m.exec.Abilities(t.Backend).OneBatch})
 	answered = err == nil
 	return reply, err
 }

@@ -76,8 +76,7 @@ func (w *writing) run(ctx context.Context, steps []plan.Step, refused []backend.
 	var failure error
 	for i := range outcomes {
 		o := &outcomes[i]
-		addDone(total, &o.reply)
-		total.Errors = append(total.Errors, o.reply.Errors...)
+		total.Add(&o.reply)
 		if failure == nil {
 			failure = o.err
 		}
@@ -217,6 +216,7 @@ func (w *writing) request(r *plan.Run, limit time.Duration) *backend.Request {
 	if len(r.Namespaces) > 1 {
 		req.Targets = r.Namespaces
 	}
+	req.Existing = w.exec.Abilities(r.Backend).OneBatch // a partition is made before it is written to: one that is missing has been dropped
 	return req
 }
 

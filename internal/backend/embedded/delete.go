@@ -14,7 +14,7 @@ func (b *Backend) delete(op operation, req *backend.Request) (bson.Document, err
 	if err != nil {
 		return nil, err
 	}
-	w, err := newWriting(&d.Generic, d.Collection, req.Targets, len(d.Deletes), d.Ordered)
+	w, err := newWriting(&d.Generic, d.Collection, req, len(d.Deletes), d.Ordered)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ func (b *Backend) findAndModify(op operation, req *backend.Request) (bson.Docume
 	if req.Targets != nil {
 		return nil, mongoerr.New(mongoerr.BadValue, "findAndModify takes no targets")
 	}
-	w, err := newWriting(&f.Generic, f.Collection, nil, 1, true)
+	w, err := newWriting(&f.Generic, f.Collection, req, 1, true)
 	if err != nil {
 		return nil, err
 	}

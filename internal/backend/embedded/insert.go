@@ -14,7 +14,7 @@ func (b *Backend) insert(op operation, req *backend.Request) (bson.Document, err
 	if err != nil {
 		return nil, err
 	}
-	w, err := newWriting(&i.Generic, i.Collection, req.Targets, len(i.Documents), i.Ordered)
+	w, err := newWriting(&i.Generic, i.Collection, req, len(i.Documents), i.Ordered)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ func (b *Backend) update(op operation, req *backend.Request) (bson.Document, err
 	if err != nil {
 		return nil, err
 	}
-	w, err := newWriting(&u.Generic, u.Collection, req.Targets, len(u.Updates), u.Ordered)
+	w, err := newWriting(&u.Generic, u.Collection, req, len(u.Updates), u.Ordered)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,9 @@ type writing struct {
 	ordered bool
 	targets []backend.Namespace // nil: every statement goes to table
 	table   engine.Name
-	stmtIDs []int32 // nil: stmtId, or 0, and upwards
+	// existing: a table that is missing is not made.
+	existing bool
+	stmtIDs  []int32 // nil: stmtId, or 0, and upwards
 
 	writes  []engine.Write
 	index   []int32 // each write's place in the command; nil while they are the same
@@ -29,15 +31,16 @@ type writing struct {
 }
 
 // newWriting checks what all write commands share.
-func newWriting(g *statement.Generic, collection string, targets []backend.Namespace, statements int, ordered bool) (*writing, error) {
+func newWriting(g *statement.Generic, collection string, req *backend.Request, statements int, ordered bool) (*writing, error) {
 	w := &writing{
-		generic: g,
-		ordered: ordered,
-		targets: targets,
-		table:   engine.Name{Database: g.Database, Collection: collection},
+		generic:  g,
+		ordered:  ordered,
+		targets:  req.Targets,
+		table:    engine.Name{Database: g.Database, Collection: collection},
+		existing: req.Existing,
 	}
-	if targets != nil && len(targets) != statements {
-		return nil, mongoerr.New(mongoerr.BadValue, "%d targets for %d statements", len(targets), statements)
+	if w.targets != nil && len(w.targets) != statements {
+		return nil, mongoerr.New(mongoerr.BadValue, "%d targets for %d statements", len(w.targets), statements)
 	}
 	var err error
 	if w.concern, err = checkWriteConcern(g.WriteConcern); err != nil {
@@ -119,7 +122,7 @@ func (w *writing) answer(b *Backend, op operation, kind usageKind, statements in
 
 // add takes the i-th statement of the command.
 func (w *writing) add(i int, one engine.Write) {
-	one.Table = w.table
+	one.Table, one.Existing = w.table, w.existing
 	if w.targets != nil {
 		one.Table = engine.Name(w.targets[i])
 	}
