@@ -32,7 +32,7 @@ func (g *Gateway) openBackend(b config.Backend, catalogDatabase string) (backend
 	cache, memtable := g.memory.Of(b.Embedded)
 	return embedded.Open(embedded.Options{
 		Store: embedded.Store{
-			Dir: b.Embedded.Dir, CacheBytes: cache, MemTableBytes: memtable, Memory: g.budget,
+			Dir: b.Embedded.Dir, FS: g.options.fs, CacheBytes: cache, MemTableBytes: memtable, Memory: g.budget,
 			SyncAlways: b.Embedded.SyncAlways, Log: g.log.With("backend", b.Name),
 			ReserveDatabase: catalogDatabase, // a partition's state is stored before it is dropped
 		},

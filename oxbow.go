@@ -19,6 +19,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"oxbow/internal/admin"
 	"oxbow/internal/backend"
 	"oxbow/internal/catalog"
@@ -46,6 +48,7 @@ type Options struct {
 	UpkeepEvery time.Duration
 
 	stallTimeout time.Duration // of the server, for tests
+	fs           vfs.FS        // of embedded backends, for tests; nil: the disk
 }
 
 // Gateway is a running gateway.
