@@ -89,6 +89,12 @@ func newFixture(t testing.TB, layout string) *fixture {
 			f.exec.Backends[p.Backend] = f.backends[p.Backend]
 		}
 		p.Database, p.Generation, p.State = "db", 1, route.Active
+		if b := f.backends[p.Backend]; b.Abilities().OneBatch { // which makes no partition for a write
+			create := document(t, fmt.Sprintf(`{"create": %q, "$db": "db"}`, p.Collection))
+			if reply, err := b.engine.Run(t.Context(), &backend.Request{Body: create}); err != nil || backend.Check(reply) != nil {
+				t.Fatalf("create %s: %s, %v", p.Collection, reply, err)
+			}
+		}
 		c.Table.Partitions = append(c.Table.Partitions, p)
 	}
 	switch layout {
