@@ -15,7 +15,7 @@ func NoReply(ctx context.Context, name string, err error) *mongoerr.Error {
 	case errors.As(err, &known):
 		return known
 	case ctx.Err() != nil:
-		return ended(ctx)
+		return Ended(ctx)
 	}
 	code := mongoerr.HostUnreachable
 	if !errors.Is(err, ErrUnavailable) {
@@ -24,8 +24,8 @@ func NoReply(ctx context.Context, name string, err error) *mongoerr.Error {
 	return mongoerr.New(code, "backend %s: %s", name, err)
 }
 
-// ended is the error of a command whose context has ended: the cause where it is MongoDB's, else by the kind of end.
-func ended(ctx context.Context) *mongoerr.Error {
+// Ended is the error of a command whose context has ended: the cause where it is MongoDB's, else by the kind of end.
+func Ended(ctx context.Context) *mongoerr.Error {
 	var known *mongoerr.Error
 	cause := context.Cause(ctx)
 	switch {

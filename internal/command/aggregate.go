@@ -29,6 +29,9 @@ func (d *Data) aggregate(ctx context.Context, req *Request, reply *Reply) error 
 		if err := d.checkOutput(req, a.source.Backend); err != nil {
 			return err
 		}
+		if hasOutput(req) {
+			req.exchange.Writes, req.preference = true, nil
+		}
 	}
 	joins, err := d.joinsLayout(a, req)
 	if err != nil {
@@ -37,16 +40,15 @@ func (d *Data) aggregate(ctx context.Context, req *Request, reply *Reply) error 
 	if a.source.Collection == nil && !joins {
 		return d.forwardCursor(ctx, a.source, req, reply)
 	}
-	if req.InTransaction {
-		return mongoerr.New(mongoerr.OperationNotSupportedInTxn, "Transactions that join a collection with a layout are not supported yet")
-	}
-	if err := refuseSnapshot(req.ReadConcern); err != nil {
+	req.composed = true
+	if err := refuseSnapshot(req); err != nil {
 		return err
 	}
 	s, err := statement.ParseAggregate(kept(req))
 	if err != nil {
 		return err
 	}
+	prefer(&s.Generic, req)
 	if s.Explain {
 		return d.explainAggregate(ctx, a, s, "queryPlanner", reply)
 	}
@@ -67,6 +69,7 @@ func (d *Data) aggregateDatabase(ctx context.Context, req *Request, reply *Reply
 		return mongoerr.New(mongoerr.OperationNotSupportedInTxn, "An aggregation on a database is not supported in a transaction")
 	}
 	s := d.Catalog.Snapshot()
+	d.reading(req, s, req.Database, "")
 	src := plan.Source{Database: req.Database, Name: "$cmd.aggregate", Backend: s.BackendFor(req.Database)}
 	joins, err := d.joinsLayout(view{s, src}, req)
 	if err != nil {
@@ -105,15 +108,15 @@ func (d *Data) planAggregate(a view, s *statement.Aggregate) (*plan.Aggregate, e
 	if err != nil {
 		return nil, err
 	}
-	pipeline, err := query.ParsePipeline(s.Pipeline, query.PipelineOptions{Env: env, MaxBytes: stageBytes, Memory: d.Exec.Memory, Lookup: d.lookup(a)})
+	pipeline, err := query.ParsePipeline(s.Pipeline, query.PipelineOptions{Env: env, MaxBytes: stageBytes, Memory: d.Exec.Memory, Lookup: d.lookup(a, &s.Generic)})
 	if err != nil {
 		return nil, err
 	}
 	return plan.NewAggregate(s, a.source, pipeline, env)
 }
 
-// lookup finds the documents of another collection of the database, whatever its layout, for $lookup.
-func (d *Data) lookup(a view) func(context.Context, string, query.Head) (query.Documents, error) {
+// lookup finds the documents of another collection of the database, whatever its layout, for the $lookup of an aggregation, as that one reads.
+func (d *Data) lookup(a view, g *statement.Generic) func(context.Context, string, query.Head) (query.Documents, error) {
 	database := a.source.Database
 	return func(_ context.Context, collection string, find query.Head) (query.Documents, error) {
 		src := plan.Source{Database: database, Name: collection, Collection: a.snapshot.Collection(database + "." + collection)}
@@ -121,7 +124,7 @@ func (d *Data) lookup(a view) func(context.Context, string, query.Head) (query.D
 			src.Backend = a.snapshot.BackendFor(database)
 		}
 		f := &statement.Find{
-			Generic: statement.Generic{Database: database}, Collection: collection, BatchSize: -1,
+			Generic: statement.Generic{Database: database, ReadConcern: g.ReadConcern, ReadPreference: g.ReadPreference}, Collection: collection, BatchSize: -1,
 			Filter: find.Filter, Sort: find.Sort, Skip: find.Skip, Limit: find.Limit, Let: find.Let,
 		}
 		env := d.env()

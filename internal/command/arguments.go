@@ -148,6 +148,7 @@ func (p *argumentParser) field(key []byte, v bson.Value) error {
 	case "$readPreference":
 		a.ReadPreference, err = readPreference(v)
 	case "$clusterTime":
+		a.ClusterTime = v.Data
 		err = mustBe(key, v, bson.TypeDocument)
 	case "comment":
 		a.Comment = v
@@ -203,6 +204,7 @@ func (p *argumentParser) session(v bson.Value) error {
 	if id, err = ownSession(id, p.req.Conn); err != nil {
 		return err
 	}
+	p.req.LSID = v.Data
 	p.req.session = id
 	p.req.Session = &p.req.session
 	return nil

@@ -14,12 +14,13 @@ func (d *Data) count(ctx context.Context, req *Request, reply *Reply) error {
 		return err
 	}
 	if a.source.Collection == nil {
-		return d.forward(ctx, a.source.Backend, req, reply)
+		return d.forwardRead(ctx, a.source.Backend, req, reply)
 	}
 	c, err := statement.ParseCount(req.Body)
 	if err != nil {
 		return err
 	}
+	prefer(&c.Generic, req)
 	p, err := plan.NewCount(c, a.source, d.env())
 	if err != nil {
 		return err

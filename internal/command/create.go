@@ -25,6 +25,9 @@ func (d *Data) create(ctx context.Context, req *Request, reply *Reply) error {
 		}
 		return d.forwardWrite(ctx, a, req, reply)
 	}
+	if err := refuseInTransaction(req, a); err != nil {
+		return err
+	}
 	c, err := statement.ParseCreate(req.Body)
 	if err != nil {
 		return err

@@ -28,24 +28,29 @@ type Data struct {
 
 	timestamps   statement.Timestamps
 	transactions transactions
+	deployments  deployments
 	table        *Table // knows who may do what
 }
 
 // RegisterData puts the data commands into the table.
 func (t *Table) RegisterData(d *Data) {
-	d.table = t
+	d.table, d.deployments = t, deploymentsOf(d.Exec)
+	register := func(name string, e Entry) {
+		e.Handler = d.exchanging(e.Handler)
+		t.Register(name, e)
+	}
 	read := func(name string, h Handler, help string, aliases ...string) {
-		t.Register(name, Entry{Handler: h, Stable: true, Reads: true, Help: help, Aliases: aliases})
+		register(name, Entry{Handler: h, Stable: true, Reads: true, Help: help, Aliases: aliases})
 	}
 	write := func(name string, h Handler, help string, aliases ...string) {
-		t.Register(name, Entry{Handler: h, Stable: true, Writes: true, Help: help, Aliases: aliases})
+		register(name, Entry{Handler: h, Stable: true, Writes: true, Help: help, Aliases: aliases})
 	}
 	defer t.takeTransactions(d)
 	read("find", d.find, "documents that match a filter")
-	t.Register("getMore", Entry{Handler: d.getMore, Stable: true, Reads: true, Awaits: true, Help: "the next batch of a cursor"})
-	t.Register("killCursors", Entry{Handler: d.killCursors, Stable: true, Help: "closes cursors"})
+	register("getMore", Entry{Handler: d.getMore, Stable: true, Reads: true, Awaits: true, Help: "the next batch of a cursor"})
+	register("killCursors", Entry{Handler: d.killCursors, Stable: true, Help: "closes cursors"})
 	read("count", d.count, "the number of documents that match")
-	t.Register("distinct", Entry{Handler: d.distinct, Reads: true, Help: "the distinct values of a field"})
+	register("distinct", Entry{Handler: d.distinct, Reads: true, Help: "the distinct values of a field"})
 	read("aggregate", d.aggregate, "runs an aggregation pipeline")
 	read("explain", d.explain, "how a command would be run")
 	write("insert", d.insert, "adds documents")
@@ -57,15 +62,15 @@ func (t *Table) RegisterData(d *Data) {
 	write("dropDatabase", d.dropDatabase, "removes a database")
 	write("createIndexes", d.createIndexes, "makes indexes")
 	write("dropIndexes", d.dropIndexes, "removes indexes", "deleteIndexes")
-	t.Register("listIndexes", Entry{Handler: d.listIndexes, Stable: true, Help: "the indexes of a collection"})
-	t.Register("listCollections", Entry{Handler: d.listCollections, Stable: true, Help: "the collections of a database"})
-	t.Register("listDatabases", Entry{Handler: d.listDatabases, Stable: true, AdminOnly: true, Help: "the databases"})
-	t.Register("renameCollection", Entry{Handler: d.renameCollection, AdminOnly: true, Writes: true, Help: "gives a collection another name"})
-	t.Register("collStats", Entry{Handler: d.collStats, Aliases: []string{"collstats"}, Help: "figures of a collection"})
-	t.Register("dbStats", Entry{Handler: d.dbStats, Aliases: []string{"dbstats"}, Help: "figures of a database"})
-	t.Register("validate", Entry{Handler: d.validate, Help: "checks a collection's indexes against its documents"})
+	register("listIndexes", Entry{Handler: d.listIndexes, Stable: true, Help: "the indexes of a collection"})
+	register("listCollections", Entry{Handler: d.listCollections, Stable: true, Help: "the collections of a database"})
+	register("listDatabases", Entry{Handler: d.listDatabases, Stable: true, AdminOnly: true, Help: "the databases"})
+	register("renameCollection", Entry{Handler: d.renameCollection, AdminOnly: true, Writes: true, Help: "gives a collection another name"})
+	register("collStats", Entry{Handler: d.collStats, Aliases: []string{"collstats"}, Help: "figures of a collection"})
+	register("dbStats", Entry{Handler: d.dbStats, Aliases: []string{"dbstats"}, Help: "figures of a database"})
+	register("validate", Entry{Handler: d.validate, Help: "checks a collection's indexes against its documents"})
 	t.RegisterPartitions(d)
-	t.deps.Fallback = d.unknown
+	t.deps.Fallback = d.exchanging(d.unknown)
 }
 
 // view is one command's view: the catalog as it is read once a command, and the source that the command names.
@@ -84,11 +89,13 @@ func (d *Data) collection(req *Request) (view, error) {
 	if err != nil {
 		return a, err
 	}
-	if err := d.enter(req, a); err != nil {
+	if err := d.enter(req); err != nil {
 		return a, err
 	}
+	d.reading(req, a.snapshot, a.source.Database, a.source.Name)
 	if a.source.Collection != nil {
-		err = refuseSnapshot(req.ReadConcern)
+		req.composed = true
+		err = refuseSnapshot(req)
 	}
 	return a, err
 }
@@ -147,13 +154,13 @@ func (d *Data) fill() statement.Fill {
 
 // forward sends the command as it came to the backend of a plain collection and gives back its reply.
 func (d *Data) forward(ctx context.Context, name string, req *Request, reply *Reply) (err error) {
-	reply.Document, err = d.Exec.Run(ctx, name, &backend.Request{Body: req.Body, Sequences: req.Sequences, Memory: reply.Memory})
+	reply.Document, err = d.Exec.Forward(ctx, name, &backend.Request{Body: req.Body, Sequences: req.Sequences, Memory: reply.Memory})
 	return err
 }
 
 // forwardCursor is forward for commands whose reply may leave a cursor open on the backend; the client gets one of Oxbow's own.
 func (d *Data) forwardCursor(ctx context.Context, src plan.Source, req *Request, reply *Reply) error {
-	if err := d.forward(ctx, src.Backend, req, reply); err != nil {
+	if err := d.forwardRead(ctx, src.Backend, req, reply); err != nil {
 		return err
 	}
 	c, err := backend.ParseCursorReply(reply.Document)

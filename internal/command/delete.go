@@ -17,7 +17,7 @@ func (d *Data) delete(ctx context.Context, req *Request, reply *Reply) error {
 	if a.source.Collection == nil {
 		return d.forwardWrite(ctx, a, req, reply)
 	}
-	s, err := statement.ParseDelete(&backend.Request{Body: req.Body, Sequences: req.Sequences})
+	s, err := statement.ParseDelete(&backend.Request{Body: outside(req), Sequences: req.Sequences})
 	if err != nil {
 		return err
 	}
@@ -31,6 +31,7 @@ func (d *Data) delete(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
+	req.failed = len(result.Errors) > 0
 	reply.Elements = result.AppendFields(reply.Elements, false)
 	return nil
 }

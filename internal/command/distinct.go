@@ -16,12 +16,13 @@ func (d *Data) distinct(ctx context.Context, req *Request, reply *Reply) error {
 		return err
 	}
 	if a.source.Collection == nil {
-		return d.forward(ctx, a.source.Backend, req, reply)
+		return d.forwardRead(ctx, a.source.Backend, req, reply)
 	}
-	s, err := statement.ParseDistinct(req.Body)
+	s, err := statement.ParseDistinct(outside(req))
 	if err != nil {
 		return err
 	}
+	prefer(&s.Generic, req)
 	p, err := plan.NewDistinct(s, a.source, d.env())
 	if err != nil {
 		return err

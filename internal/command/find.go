@@ -24,6 +24,7 @@ func (d *Data) find(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
+	prefer(&f.Generic, req)
 	env, err := d.envWith(f.Let)
 	if err != nil {
 		return err
@@ -39,7 +40,12 @@ func (d *Data) find(ctx context.Context, req *Request, reply *Reply) error {
 
 // kept copies the body of a command that may leave a cursor open: what is compiled from it refers to its bytes, and those are the
 // connection's again when the command is over.
-func kept(req *Request) bson.Document { return append(bson.Document(nil), req.Body...) }
+func kept(req *Request) bson.Document {
+	if req.InTransaction {
+		return outside(req)
+	}
+	return append(bson.Document(nil), req.Body...)
+}
 
 // batch says how much the first reply of a cursor holds.
 type batch struct {

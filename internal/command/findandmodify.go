@@ -18,7 +18,7 @@ func (d *Data) findAndModify(ctx context.Context, req *Request, reply *Reply) er
 	if a.source.Collection == nil {
 		return d.forwardWrite(ctx, a, req, reply)
 	}
-	f, err := statement.ParseFindAndModify(req.Body)
+	f, err := statement.ParseFindAndModify(outside(req))
 	if err != nil {
 		return err
 	}

@@ -12,9 +12,15 @@ import (
 
 // getMore answers getMore, for cursors of every kind.
 func (d *Data) getMore(ctx context.Context, req *Request, reply *Reply) error {
-	g, err := statement.ParseGetMore(req.Body)
+	g, err := statement.ParseGetMore(outside(req))
 	if err != nil {
 		return err
+	}
+	if err := d.enter(req); err != nil {
+		return err
+	}
+	if d.deployments.any {
+		d.reading(req, d.Catalog.Snapshot(), g.Database, g.Collection)
 	}
 	ns := g.Database + "." + g.Collection
 	p, ctx, err := d.Cursors.Pin(ctx, d.use(req, g.Cursor, ns))
@@ -35,6 +41,7 @@ func (d *Data) getMore(ctx context.Context, req *Request, reply *Reply) error {
 	case cursor.Replies:
 		more, err = d.nextReply(ctx, req, reply, p, content)
 	case cursor.Batches:
+		req.composed = true
 		more, err = d.nextBatch(ctx, req, reply, p, content, g)
 	}
 	if err != nil {
@@ -84,7 +91,7 @@ func (d *Data) use(req *Request, id int64, ns string) cursor.Use {
 
 // killCursors answers killCursors.
 func (d *Data) killCursors(_ context.Context, req *Request, reply *Reply) error {
-	k, err := statement.ParseKillCursors(req.Body)
+	k, err := statement.ParseKillCursors(outside(req))
 	if err != nil {
 		return err
 	}

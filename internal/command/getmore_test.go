@@ -8,6 +8,7 @@ import (
 	driver "go.mongodb.org/mongo-driver/v2/bson"
 
 	"oxbow/internal/cursor"
+	"oxbow/internal/exec"
 	"oxbow/internal/memory"
 	"oxbow/internal/mongoerr"
 )
@@ -24,7 +25,7 @@ func TestGetMorePanics(t *testing.T) {
 	budget := memory.New(1 << 20)
 	cursors := cursor.NewRegistry(cursor.IdleTimeout, budget)
 	table := newTable(func(d *Deps) { d.Cursors = cursors })
-	table.RegisterData(&Data{Cursors: cursors, Now: time.Now})
+	table.RegisterData(&Data{Cursors: cursors, Now: time.Now, Exec: &exec.Executor{}})
 	c := &broken{}
 	id, err := cursors.Add(c, cursor.Options{Namespace: "a.b"}, time.Now())
 	if err != nil {

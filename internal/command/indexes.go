@@ -21,6 +21,9 @@ func (d *Data) createIndexes(ctx context.Context, req *Request, reply *Reply) er
 	if a.source.Collection == nil {
 		return d.forwardWrite(ctx, a, req, reply)
 	}
+	if err := refuseInTransaction(req, a); err != nil {
+		return err
+	}
 	c, err := statement.ParseCreateIndexes(req.Body)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ func (d *Data) insert(ctx context.Context, req *Request, reply *Reply) error {
 	if a.source.Collection == nil {
 		return d.forwardWrite(ctx, a, req, reply)
 	}
-	in, err := statement.ParseInsert(&backend.Request{Body: req.Body, Sequences: req.Sequences})
+	in, err := statement.ParseInsert(&backend.Request{Body: outside(req), Sequences: req.Sequences})
 	if err != nil {
 		return err
 	}
@@ -40,6 +40,7 @@ func (d *Data) insert(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
+	req.failed = len(result.Errors) > 0
 	reply.Elements = result.AppendFields(reply.Elements, false)
 	return nil
 }

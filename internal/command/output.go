@@ -39,6 +39,21 @@ func (d *Data) checkOutput(req *Request, on string) error {
 	return nil
 }
 
+// hasOutput reports whether a pipeline writes.
+func hasOutput(req *Request) bool {
+	pipeline, _ := bson.Get(req.Body, "pipeline")
+	it := bson.Elements(pipeline.Data)
+	for pipeline.Type == bson.TypeArray && it.Next() {
+		if it.Value().Type != bson.TypeDocument {
+			continue
+		}
+		if name, _, _ := bson.First(it.Value().Data); name == "$out" || name == "$merge" {
+			return true
+		}
+	}
+	return false
+}
+
 // outputOf reads where $out or $merge writes to: "coll", {db, coll}, {into: "coll"} or {into: {db, coll}}.
 func outputOf(v bson.Value, database string) (db, collection string) {
 	if into, ok := bson.Get(v.Data, "into"); ok && v.Type == bson.TypeDocument {

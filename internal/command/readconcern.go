@@ -54,8 +54,12 @@ func checkNoReadConcern(req *Request) error {
 	}
 }
 
-// refuseSnapshot refuses reads of one point in time where the gateway would read partition after partition.
-func refuseSnapshot(concern bson.Document) error {
+// refuseSnapshot refuses reads of one point in time where the gateway would read partition after partition. In a transaction the deployment sees to it.
+func refuseSnapshot(req *Request) error {
+	concern := req.ReadConcern
+	if req.InTransaction {
+		return nil
+	}
 	if levelOf(concern) == "snapshot" {
 		return mongoerr.New(mongoerr.CommandNotSupported, "read concern level 'snapshot' is not supported yet")
 	}

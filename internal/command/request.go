@@ -9,6 +9,7 @@ import (
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
 	"oxbow/internal/cursor"
+	"oxbow/internal/exec"
 )
 
 // Request is one command as it came, and what the table found in it. Its bytes belong to the caller of Run and are good until the handler returns.
@@ -21,6 +22,11 @@ type Request struct {
 	// Plan is what the command's handler planned, for the log of slow commands; nil: nothing.
 	Plan fmt.Stringer
 
+	exchange   exec.Exchange // of the data commands
+	preference bson.Document // the read preference of its collection, where the client names none; nil: the primary
+	composed   bool          // it is made of parts here: its collection has a layout
+	failed     bool          // a statement of it failed, which ends a transaction
+
 	Name     string // of the command, as the table spells it
 	Argument bson.Value
 	Database string
@@ -31,6 +37,8 @@ type Request struct {
 // Arguments are the generic arguments: what any command may carry.
 type Arguments struct {
 	Session        *cursor.SessionID // nil: none
+	LSID           bson.Document     // the session as the client named it; nil: none
+	ClusterTime    bson.Document     // $clusterTime; nil: none
 	TxnNumber      int64             // when HasTxnNumber
 	HasTxnNumber   bool
 	InTransaction  bool          // a statement of a transaction, or its end (autocommit: false)

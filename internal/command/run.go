@@ -85,7 +85,7 @@ func (t *Table) dispatch(ctx context.Context, req *Request, reply *Reply) (*Entr
 		return entry, mongoerr.New(mongoerr.ShutdownInProgress, "The server is in quiesce mode and will shut down")
 	}
 	if t.isNobody(req.Conn) {
-		req.Session = nil
+		req.Session, req.LSID = nil, nil
 	}
 	if err := t.authorize(req); err != nil {
 		return entry, err
@@ -135,7 +135,7 @@ func (t *Table) allow(entry *Entry, req *Request) error {
 			return err
 		}
 	}
-	if !entry.Reads {
+	if !entry.Reads && !req.InTransaction {
 		if err := checkNoReadConcern(req); err != nil {
 			return err
 		}

@@ -6,54 +6,65 @@ import (
 	"slices"
 	"sync"
 
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
 	"oxbow/internal/cursor"
+	"oxbow/internal/exec"
 	"oxbow/internal/mongoerr"
 )
 
-// Transactions go to the one backend that their collections lie on, statement by statement as they come: the session is the client's own there, so the
-// backend does the rest. Remembered is only which backend that is, for the statements that name no collection.
+// Transactions go to the one deployment that their documents lie on. The session is the client's own there, so the deployment does the rest: a statement on
+// a plain collection goes as it came, the parts of one on a collection with a layout get the transaction's fields (exec.Exchange). Remembered is which
+// deployment that is and whether it was told, since the client's first statement need not be the first that is sent.
 
-// transactions remembers on which backend each session's latest transaction is. Safe for concurrent use.
+// transactions remembers each session's latest transaction. Safe for concurrent use.
 type transactions struct {
 	mu sync.Mutex
-	by map[cursor.SessionID]transaction
+	by map[cursor.SessionID]*exec.Transaction
 }
 
-type transaction struct {
-	number  int64
-	backend string
-}
-
-// note remembers where a statement of a transaction goes. A transaction that is elsewhere already is refused.
-func (t *transactions) note(id cursor.SessionID, number int64, backend string) error {
+// statement returns the transaction that a statement belongs to. One that did not begin here began through another gateway.
+func (t *transactions) statement(req *Request) (*exec.Transaction, error) {
+	_, begins := bson.Get(req.Body, "startTransaction")
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if now, ok := t.by[id]; ok && now.number == number && now.backend != backend {
-		return mongoerr.New(mongoerr.OperationNotSupportedInTxn,
-			"a transaction over two deployments is not supported: this one is on backend %s, and the collection lies on %s", now.backend, backend)
+	now := t.by[*req.Session]
+	switch {
+	case !begins && req.ReadConcern != nil:
+		return nil, mongoerr.New(mongoerr.InvalidOptions, "Only the first command in a transaction may specify a readConcern")
+	case now != nil && now.Number == req.TxnNumber && begins:
+		return nil, mongoerr.New(mongoerr.ConflictingOperation, "Cannot start transaction %d on session %s: it is in progress", req.TxnNumber, req.Session)
+	case now != nil && now.Number == req.TxnNumber:
+		return now, nil
+	case now != nil && now.Number > req.TxnNumber:
+		return nil, mongoerr.New(mongoerr.TransactionTooOld, "Cannot start transaction %d on session %s because a newer transaction %d has already started.",
+			req.TxnNumber, req.Session, now.Number)
 	}
 	if t.by == nil {
-		t.by = make(map[cursor.SessionID]transaction)
+		t.by = make(map[cursor.SessionID]*exec.Transaction)
 	}
-	t.by[id] = transaction{number, backend}
-	return nil
+	now = exec.NewTransaction(req.TxnNumber, begins, req.ReadConcern)
+	t.by[*req.Session] = now
+	return now, nil
 }
 
-// of returns the backend of a transaction, if it is known.
-func (t *transactions) of(id cursor.SessionID, number int64) (backend string, ok bool) {
+// of returns a transaction, or nil if it is not known.
+func (t *transactions) of(id cursor.SessionID, number int64) *exec.Transaction {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now, ok := t.by[id]
-	return now.backend, ok && now.number == number
+	if now := t.by[id]; now != nil && now.Number == number {
+		return now
+	}
+	return nil
 }
 
 // forget drops those of sessions that are no more.
 func (t *transactions) forget(known func(cursor.SessionID) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	maps.DeleteFunc(t.by, func(id cursor.SessionID, _ transaction) bool { return !known(id) })
+	maps.DeleteFunc(t.by, func(id cursor.SessionID, _ *exec.Transaction) bool { return !known(id) })
 }
 
 // takeTransactions lets the commands that MongoDB's transactions take be statements of one, and registers those that end one.
@@ -61,17 +72,12 @@ func (t *Table) takeTransactions(d *Data) {
 	for _, name := range []string{"find", "getMore", "killCursors", "aggregate", "distinct", "insert", "update", "delete", "findAndModify", "create", "createIndexes"} {
 		t.byName[name].InTransactions = true
 	}
-	end := Entry{Handler: d.endTransaction, AdminOnly: true, Stable: true, Writes: true, InTransactions: true, EndsTransaction: true, Help: "makes a transaction's writes last"}
+	end := Entry{Handler: d.exchanging(d.endTransaction), AdminOnly: true, Stable: true, Writes: true, InTransactions: true, EndsTransaction: true,
+		Help: "makes a transaction's writes last"}
 	t.Register("commitTransaction", end)
 	end.Help = "takes a transaction's writes back"
 	t.Register("abortTransaction", end)
 	t.forget = func() { d.transactions.forget(t.deps.Sessions.Known) }
-}
-
-// errTransactions is what a transaction gets where there are none. Its code is not that of a server without transactions, 20: at that one drivers say
-// that the deployment has no retryable writes, and hide the reason.
-func errTransactions() error {
-	return mongoerr.New(mongoerr.OperationNotSupportedInTxn, "Transactions are not supported yet on the embedded engine")
 }
 
 // checkTransaction says whether a command may run in a transaction: MongoDB's list, less what Oxbow would run itself
@@ -83,18 +89,42 @@ func checkTransaction(entry *Entry, req *Request) error {
 	return nil
 }
 
-// enter notes a statement of a transaction and the backend that it goes to, once it's known that this one takes it whole.
-func (d *Data) enter(req *Request, a view) error {
+// enter makes a command that is a statement of a transaction one.
+func (d *Data) enter(req *Request) (err error) {
 	if !req.InTransaction {
 		return nil
 	}
-	if a.source.Collection != nil {
-		return mongoerr.New(mongoerr.OperationNotSupportedInTxn, "Transactions on %s are not supported yet: it has a layout", a.source.Namespace())
+	if !d.deployments.any {
+		return exec.NoTransactions()
 	}
-	if d.Exec.Abilities(a.source.Backend).Embedded {
-		return errTransactions()
+	req.exchange.Transaction, err = d.transactions.statement(req)
+	return err
+}
+
+// refuseInTransaction refuses what the catalog does, which is in no transaction.
+func refuseInTransaction(req *Request, a view) error {
+	if !req.InTransaction {
+		return nil
 	}
-	return d.transactions.note(*req.Session, req.TxnNumber, a.source.Backend)
+	return mongoerr.New(mongoerr.OperationNotSupportedInTxn, "'%s' is not supported in a transaction on %s: it has a layout", req.Name, a.source.Namespace())
+}
+
+// outside is the body of a statement without what makes it one of a transaction: its parts get that when they are sent.
+func outside(req *Request) bson.Document {
+	if !req.InTransaction {
+		return req.Body
+	}
+	at, dst := bsoncore.AppendDocumentStart(make([]byte, 0, len(req.Body)))
+	it := bson.Elements(req.Body)
+	for it.Next() {
+		switch string(it.Key()) {
+		case "txnNumber", "autocommit", "startTransaction", "readConcern":
+		default:
+			dst = append(dst, it.Raw()...)
+		}
+	}
+	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+	return dst
 }
 
 // endTransaction answers commitTransaction and abortTransaction.
@@ -102,10 +132,16 @@ func (d *Data) endTransaction(ctx context.Context, req *Request, reply *Reply) e
 	if req.Session == nil || !req.HasTxnNumber || !req.InTransaction {
 		return mongoerr.New(mongoerr.CommandFailed, "%s must be run within a transaction", req.Name)
 	}
-	if name, ok := d.transactions.of(*req.Session, req.TxnNumber); ok {
-		return d.forward(ctx, name, req, reply)
+	t := d.transactions.of(*req.Session, req.TxnNumber)
+	if t == nil {
+		return d.endSomewhere(ctx, req, reply)
 	}
-	return d.endSomewhere(ctx, req, reply)
+	return t.End(ctx, req.Name == "abortTransaction", func(name string) error {
+		if name == "" {
+			return d.endSomewhere(ctx, req, reply)
+		}
+		return d.forward(ctx, name, req, reply)
+	})
 }
 
 // endSomewhere ends a transaction that began through another gateway, or before this one was started again: whichever server has it ends it, and the
@@ -125,7 +161,7 @@ func (d *Data) endSomewhere(ctx context.Context, req *Request, reply *Reply) err
 		}
 	}
 	if !asked {
-		return errTransactions()
+		return exec.NoTransactions()
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func (d *Data) update(ctx context.Context, req *Request, reply *Reply) error {
 	if a.source.Collection == nil {
 		return d.forwardWrite(ctx, a, req, reply)
 	}
-	u, err := statement.ParseUpdate(&backend.Request{Body: req.Body, Sequences: req.Sequences})
+	u, err := statement.ParseUpdate(&backend.Request{Body: outside(req), Sequences: req.Sequences})
 	if err != nil {
 		return err
 	}
@@ -50,6 +50,7 @@ func (d *Data) update(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
+	req.failed = len(result.Errors) > 0
 	reply.Elements = result.AppendFields(reply.Elements, true)
 	return nil
 }

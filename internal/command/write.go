@@ -43,7 +43,7 @@ func (d *Data) ready(ctx context.Context, src plan.Source, planned func(plan.Sou
 // writeOptions are what a client's write carries to its parts.
 func writeOptions(g *statement.Generic, req *Request) exec.Options {
 	o := exec.Options{WriteConcern: g.WriteConcern, Comment: g.Comment}
-	if req.HasTxnNumber {
+	if req.HasTxnNumber && !req.InTransaction {
 		o.Retry = &exec.Retry{LSID: g.LSID, TxnNumber: g.TxnNumber, Stmt: stmtNumbers(g)}
 	}
 	return o

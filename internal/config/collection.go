@@ -49,6 +49,9 @@ func (cfg *Config) readCollection(r *report, e entry, path string) (Collection, 
 		r.add(e.at, path, "%v", err)
 	}
 	m := openMapping(r, e.value, path)
+	if cfg.readPlain(m, e.key, c.Database) {
+		return c, false
+	}
 	if n := m.take("hash"); n != nil {
 		c.Layout.Hash = readHash(r, n, m.child("hash"))
 	}
@@ -60,9 +63,10 @@ func (cfg *Config) readCollection(r *report, e entry, path string) (Collection, 
 	}
 	cfg.readRetention(&c, m)
 	cfg.readOver(&c, m)
+	cfg.readReading(m, e.key, c.Over)
 	m.refusePlanned("fields", "idTime", "legacy", "order", "ordered", "move", "gene")
 	name, at := m.text("name")
-	m.close("time", "hash", "keep", "hold", "ahead", "late", "over", "name")
+	m.close("time", "hash", "keep", "hold", "ahead", "late", "over", "read", "reads", "name")
 	if len(r.list) > before {
 		return c, false
 	}
@@ -77,6 +81,20 @@ func (cfg *Config) readCollection(r *report, e entry, path string) (Collection, 
 		return c, false
 	}
 	return c, true
+}
+
+// readPlain reads the entry of a collection without a layout, which says how it is read and nothing else; false for any other entry.
+func (cfg *Config) readPlain(m *mapping, namespace, database string) bool {
+	for _, e := range m.entries {
+		if e.key != "read" && e.key != "reads" {
+			return false
+		}
+	}
+	if len(m.entries) == 0 {
+		return false
+	}
+	cfg.readReading(m, namespace, []string{cfg.BackendFor(database)})
+	return true
 }
 
 func readHash(r *report, n ast.Node, path string) *route.Hash {

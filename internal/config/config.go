@@ -25,6 +25,9 @@ type Config struct {
 	TLS         *TLS              // nil: connections are not encrypted
 	HTTP        *HTTP             // nil: not served
 	Slow        time.Duration     // commands that take as long are logged; 0: none
+	Reads       Reads             // of collections that say nothing else
+
+	readings map[string]Reading // by "db.coll", database, or "*"; see Reading
 }
 
 // HTTP is where operators' tools are served.

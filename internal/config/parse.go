@@ -46,7 +46,8 @@ func Parse(name string, data []byte) (*Config, error) {
 	cfg.readTLS(m)
 	cfg.readHTTP(m)
 	cfg.readSlow(m)
-	m.close("listen", "memory", "http", "slow", "tls", "auth", "users", "backends", "catalog", "lease", "longest", "databases", "collections")
+	cfg.readReads(m)
+	m.close("listen", "memory", "http", "slow", "reads", "tls", "auth", "users", "backends", "catalog", "lease", "longest", "databases", "collections")
 	if err := r.err(); err != nil {
 		return nil, err
 	}
@@ -165,11 +166,23 @@ func (cfg *Config) readCatalog(m *mapping) {
 	cfg.Catalog = text
 }
 
+// readDatabase returns the name of the backend that a database's entry names, by itself or with how the database is read.
+func (cfg *Config) readDatabase(r *report, e entry, path string) (backend string, ok bool) {
+	if name, ok := scalar(e.value); ok {
+		return name, true
+	}
+	m := openMapping(r, e.value, path)
+	backend, at := m.text("backend")
+	cfg.readReading(m, e.key, []string{backend})
+	m.close("backend", "read", "reads")
+	return backend, at != nil
+}
+
 func (cfg *Config) readDatabases(m *mapping) {
 	list := openMapping(m.report, m.take("databases"), "databases")
 	cfg.Databases = map[string]string{}
 	for _, e := range list.entries {
-		name, ok := scalar(e.value)
+		name, ok := cfg.readDatabase(m.report, e, list.child(e.key))
 		if !ok || cfg.Backend(name) == nil {
 			m.add(e.value, list.child(e.key), "must be the name of a backend, not %q", name)
 			continue

@@ -33,14 +33,20 @@ type Sessions struct {
 	timeout time.Duration
 	mu      struct {
 		sync.RWMutex
-		lastUse map[SessionID]*atomic.Int64 // nanoseconds since 1970
+		known map[SessionID]*state
 	}
+}
+
+// state is what is known of a session.
+type state struct {
+	lastUse atomic.Int64 // nanoseconds since 1970
+	times   Times
 }
 
 // NewSessions returns an empty set of sessions that live unused for the timeout.
 func NewSessions(timeout time.Duration) *Sessions {
 	s := &Sessions{timeout: timeout}
-	s.mu.lastUse = make(map[SessionID]*atomic.Int64)
+	s.mu.known = make(map[SessionID]*state)
 	return s
 }
 
@@ -57,24 +63,24 @@ func (s *Sessions) Start(user string, now time.Time) (SessionID, error) {
 // TooManyLogicalSessions.
 func (s *Sessions) Touch(id SessionID, now time.Time) error {
 	s.mu.RLock()
-	last, ok := s.mu.lastUse[id]
+	known, ok := s.mu.known[id]
 	s.mu.RUnlock()
 	if ok {
-		last.Store(now.UnixNano())
+		known.lastUse.Store(now.UnixNano())
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if last, ok := s.mu.lastUse[id]; ok {
-		last.Store(now.UnixNano())
+	if known, ok := s.mu.known[id]; ok {
+		known.lastUse.Store(now.UnixNano())
 		return nil
 	}
-	if len(s.mu.lastUse) >= MaxSessions {
+	if len(s.mu.known) >= MaxSessions {
 		return mongoerr.New(mongoerr.TooManyLogicalSessions, "cannot add session into the cache, %d are open", MaxSessions)
 	}
-	last = new(atomic.Int64)
-	last.Store(now.UnixNano())
-	s.mu.lastUse[id] = last
+	known = new(state)
+	known.lastUse.Store(now.UnixNano())
+	s.mu.known[id] = known
 	return nil
 }
 
@@ -83,7 +89,7 @@ func (s *Sessions) End(ids ...SessionID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range ids {
-		delete(s.mu.lastUse, id)
+		delete(s.mu.known, id)
 	}
 }
 
@@ -93,10 +99,10 @@ func (s *Sessions) Sweep(now time.Time) []SessionID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var expired []SessionID
-	for id, last := range s.mu.lastUse {
-		if last.Load() <= cutoff {
+	for id, known := range s.mu.known {
+		if known.lastUse.Load() <= cutoff {
 			expired = append(expired, id)
-			delete(s.mu.lastUse, id)
+			delete(s.mu.known, id)
 		}
 	}
 	return expired
@@ -113,9 +119,9 @@ func (s *Sessions) List(match func(SessionID) bool) []Session {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var out []Session
-	for id, last := range s.mu.lastUse {
+	for id, known := range s.mu.known {
 		if match == nil || match(id) {
-			out = append(out, Session{ID: id, LastUse: time.Unix(0, last.Load())})
+			out = append(out, Session{ID: id, LastUse: time.Unix(0, known.lastUse.Load())})
 		}
 	}
 	return out
@@ -125,12 +131,22 @@ func (s *Sessions) List(match func(SessionID) bool) []Session {
 func (s *Sessions) Known(id SessionID) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.mu.lastUse[id] != nil
+	return s.mu.known[id] != nil
+}
+
+// Times returns what a session has seen of deployments, or nil for one that is not held. They are forgotten with it.
+func (s *Sessions) Times(id SessionID) *Times {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if known := s.mu.known[id]; known != nil {
+		return &known.times
+	}
+	return nil
 }
 
 // Len returns the number of sessions.
 func (s *Sessions) Len() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return len(s.mu.lastUse)
+	return len(s.mu.known)
 }

@@ -38,6 +38,21 @@ func (e *Executor) Abilities(name string) backend.Abilities {
 
 // Run sends one command to one backend and returns the reply, ok: 1 or not. The error is a *mongoerr.Error that names the backend.
 func (e *Executor) Run(ctx context.Context, name string, req *backend.Request) (bson.Document, error) {
+	if x := exchangeOf(ctx); x != nil {
+		return x.through(ctx, e, name, req, false)
+	}
+	return e.run(ctx, name, req)
+}
+
+// Forward is Run for a command as the client sent it, of which the reply is the client's as it comes.
+func (e *Executor) Forward(ctx context.Context, name string, req *backend.Request) (bson.Document, error) {
+	if x := exchangeOf(ctx); x != nil {
+		return x.through(ctx, e, name, req, true)
+	}
+	return e.run(ctx, name, req)
+}
+
+func (e *Executor) run(ctx context.Context, name string, req *backend.Request) (bson.Document, error) {
 	b, ok := e.Backends[name]
 	if !ok {
 		return nil, mongoerr.New(mongoerr.HostNotFound, "backend %s is not configured", name)

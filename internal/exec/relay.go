@@ -29,7 +29,7 @@ func (r *Relay) NextReply(ctx context.Context, getMore bson.Document, account *m
 	if !ok {
 		return nil, 0, true, mongoerr.New(mongoerr.TypeMismatch, "BSON field 'getMore.getMore' must be of type long")
 	}
-	reply, err = r.exec.Run(ctx, r.target.Backend, &backend.Request{Body: body, Memory: account})
+	reply, err = r.exec.Forward(ctx, r.target.Backend, &backend.Request{Body: body, Memory: account})
 	if err != nil {
 		return nil, 0, false, err
 	}

@@ -57,6 +57,7 @@ const (
 	NotExactValueField            Code = 111
 	WriteConflict                 Code = 112
 	CommandNotSupported           Code = 115
+	ConflictingOperation          Code = 117
 	NotAReplicaSet                Code = 123
 	CommandFailed                 Code = 125
 	CappedPositionLost            Code = 136

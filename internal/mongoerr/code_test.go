@@ -45,6 +45,7 @@ func TestConstantsCarryMongoDBsNames(t *testing.T) {
 		"QueryExceededMemoryNoDiskUse": "QueryExceededMemoryLimitNoDiskUseAllowed",
 		"InterruptedDueToReplState":    "InterruptedDueToReplStateChange",
 		"IDLMissingField":              "IDLFailedToParse",
+		"ConflictingOperation":         "ConflictingOperationInProgress",
 	}
 	idents, codes := constants(t)
 	for i, ident := range idents {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -35,15 +36,9 @@ type member struct {
 func newMember(t *testing.T, answers map[string]func(bson.M) (bson.D, error)) *member {
 	t.Helper()
 	m := &member{answers: answers}
-	listener, err := server.Listen("127.0.0.1:0", false)
-	must(t, "listen", err)
-	m.uri = "mongodb://" + listener.Addr().String() + "/?serverSelectionTimeoutMS=500"
-	log, counters := slog.New(slog.DiscardHandler), &command.Counters{}
-	table := command.New(command.Deps{
-		Log: log, Now: time.Now, Counters: counters,
-		Sessions: cursor.NewSessions(cursor.SessionTimeout), Cursors: cursor.NewRegistry(cursor.IdleTimeout, nil),
-		Server: command.ServerInfo{Version: "7.0.14", Host: "localhost", Address: listener.Addr().String(), Started: time.Now()},
-	})
+	d := newServed(t, nil)
+	table := d.table
+	m.uri = d.uri
 	for name := range answers {
 		table.Register(name, command.Entry{Handler: m.answer, InTransactions: true})
 	}
@@ -53,17 +48,43 @@ func newMember(t *testing.T, answers map[string]func(bson.M) (bson.D, error)) *m
 			{Key: "ns", Value: req.Database + ".$cmd.listCollections"}}}, {Key: "ok", Value: 1.0}})
 		return err
 	}})
-	s := server.New(listener, table, counters, log, server.Options{})
-	served := make(chan error, 1)
-	go func() { served <- s.Serve() }()
-	m.stop = sync.OnceFunc(func() {
-		now, cancel := context.WithCancel(context.Background())
-		cancel()
-		s.Shutdown(now) // clients need not have left
-		must(t, "serve", <-served)
-	})
+	m.stop = d.serve(t)
 	t.Cleanup(m.stop)
 	return m
+}
+
+// served is a server of which the commands are still to be registered.
+type served struct {
+	uri      string
+	table    *command.Table
+	listener net.Listener
+	counters *command.Counters
+}
+
+func newServed(t *testing.T, fallback command.Handler) *served {
+	t.Helper()
+	listener, err := server.Listen("127.0.0.1:0", false)
+	must(t, "listen", err)
+	d := &served{uri: "mongodb://" + listener.Addr().String() + "/?serverSelectionTimeoutMS=500", listener: listener, counters: &command.Counters{}}
+	d.table = command.New(command.Deps{
+		Log: slog.New(slog.DiscardHandler), Now: time.Now, Counters: d.counters, Fallback: fallback,
+		Sessions: cursor.NewSessions(cursor.SessionTimeout), Cursors: cursor.NewRegistry(cursor.IdleTimeout, nil),
+		Server: command.ServerInfo{Version: "7.0.14", Host: "localhost", Address: listener.Addr().String(), Started: time.Now()},
+	})
+	return d
+}
+
+// serve answers until the function that it returns is called; clients need not have left then.
+func (d *served) serve(t *testing.T) (stop func()) {
+	s := server.New(d.listener, d.table, d.counters, slog.New(slog.DiscardHandler), server.Options{})
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve() }()
+	return sync.OnceFunc(func() {
+		now, cancel := context.WithCancel(context.Background())
+		cancel()
+		s.Shutdown(now)
+		must(t, "serve", <-ended)
+	})
 }
 
 func (m *member) answer(_ context.Context, req *command.Request, reply *command.Reply) error {

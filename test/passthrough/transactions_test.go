@@ -84,11 +84,6 @@ func TestTransactionRefused(t *testing.T) {
 	}
 	two.seen()
 	inTransaction(t, client, func(ctx context.Context, _ *mongo.Session) {
-		if err := insert(ctx, "laid"); codeOf(err) != notInTransaction {
-			t.Errorf("a collection with a layout: %v", err)
-		}
-	})
-	inTransaction(t, client, func(ctx context.Context, _ *mongo.Session) {
 		if err := insert(ctx, "engine"); codeOf(err) != notInTransaction {
 			t.Errorf("the engine: %v", err)
 		}
@@ -96,12 +91,6 @@ func TestTransactionRefused(t *testing.T) {
 	inTransaction(t, client, func(ctx context.Context, _ *mongo.Session) {
 		if err := client.Database("one").RunCommand(ctx, bson.D{{Key: "count", Value: "c"}}).Err(); codeOf(err) != notInTransaction {
 			t.Errorf("count: %v", err)
-		}
-	})
-	inTransaction(t, client, func(ctx context.Context, _ *mongo.Session) {
-		join := bson.A{bson.D{{Key: "$unionWith", Value: bson.D{{Key: "coll", Value: "c"}}}}}
-		if _, err := client.Database("laid").Collection("plain").Aggregate(ctx, join); codeOf(err) != notInTransaction {
-			t.Errorf("a join with a layout: %v", err)
 		}
 	})
 	// The driver ends each in the end, and nobody knows one that never began.
