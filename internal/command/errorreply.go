@@ -7,41 +7,6 @@ import (
 	"oxbow/internal/mongoerr"
 )
 
-// retryable are the codes after which a driver may send a retryable write again
-// (https://github.com/mongodb/specifications, retryable writes).
-func retryable(code mongoerr.Code) bool {
-	switch code {
-	case mongoerr.InterruptedAtShutdown, mongoerr.InterruptedDueToReplState, mongoerr.NotWritablePrimary,
-		mongoerr.NotPrimaryNoSecondaryOk, mongoerr.NotPrimaryOrSecondary, mongoerr.PrimarySteppedDown,
-		mongoerr.ShutdownInProgress, mongoerr.HostNotFound, mongoerr.HostUnreachable, mongoerr.NetworkTimeout,
-		mongoerr.SocketException, mongoerr.ExceededTimeLimit:
-		return true
-	}
-	return false
-}
-
-// labelled adds the label that makes a driver retry, which a router gives itself: a write alone, or all of a transaction that has not come to its end.
-func labelled(e *mongoerr.Error, entry *Entry, req *Request) *mongoerr.Error {
-	if entry == nil || !req.HasTxnNumber || !retryable(e.Code) {
-		return e
-	}
-	label := "RetryableWriteError"
-	switch {
-	case req.InTransaction && !entry.EndsTransaction:
-		label = "TransientTransactionError"
-	case !entry.Writes:
-		return e
-	}
-	for _, l := range e.Labels {
-		if l == label {
-			return e
-		}
-	}
-	copied := *e
-	copied.Labels = append(append([]string(nil), e.Labels...), label)
-	return &copied
-}
-
 // appendError appends the elements of an error reply, in MongoDB's order.
 func appendError(dst []byte, e *mongoerr.Error) []byte {
 	dst = bsoncore.AppendDoubleElement(dst, "ok", 0)

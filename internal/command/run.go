@@ -27,15 +27,24 @@ func (t *Table) Run(ctx context.Context, req *Request, reply *Reply) {
 	if err != nil {
 		t.deps.Counters.UserErrors.Add(1)
 		reply.Document, reply.Again = nil, false
-		reply.Elements = appendError(reply.Elements[:start+4], labelled(mongoerr.From(err), entry, req))
+		reply.Elements = appendError(reply.Elements[:start+4], mongoerr.From(err))
 	} else if reply.Document != nil {
 		reply.Elements = reply.Elements[:start]
+		if doc, changed := t.settled(reply.Document, entry, req); changed {
+			reply.Document = doc
+		}
 		return
 	} else {
 		reply.Elements = bsoncore.AppendDoubleElement(reply.Elements, "ok", 1)
 	}
 	reply.Elements = append(reply.Elements, 0)
 	binary.LittleEndian.PutUint32(reply.Elements[start:], uint32(len(reply.Elements)-start))
+	if err == nil && (entry == nil || !entry.Writes) {
+		return
+	}
+	if doc, changed := t.settled(reply.Elements[start:], entry, req); changed {
+		reply.Elements = append(reply.Elements[:start], doc...)
+	}
 }
 
 // noteDone tells those who watch that a command is done.

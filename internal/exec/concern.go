@@ -10,18 +10,33 @@ import (
 	"oxbow/internal/mongoerr"
 )
 
-// concern is the first write concern error that a part of a command had, with its labels. It stands for all, and is told whatever became of the other
-// parts: the write that it is about was done (https://www.mongodb.com/docs/manual/reference/write-concern/#wtimeout).
+// concern is the write concern error of a command's parts, with the labels of all: the first, or the first after which a driver may send the command
+// again. It stands for all, and is told whatever became of the other parts: the write that it is about was done (https://www.mongodb.com/docs/manual/reference/write-concern/#wtimeout).
 type concern struct {
 	err    bson.Document // nil: none
 	labels []string
 }
 
-// note keeps the write concern error of a part's reply, if it is the first.
+// note keeps the write concern error of a part's reply, if it is to stand for those so far.
 func (c *concern) note(part *backend.WriteReply) {
-	if c.err == nil {
-		c.err, c.labels = part.ConcernError, part.Labels
+	if part.ConcernError == nil {
+		return
 	}
+	if c.err == nil || !passes(c.err) && passes(part.ConcernError) {
+		c.err = part.ConcernError
+	}
+	for _, l := range part.Labels {
+		if !slices.Contains(c.labels, l) {
+			c.labels = append(c.labels, l)
+		}
+	}
+}
+
+// passes reports whether a driver may send a command again after a write concern error.
+func passes(concernError bson.Document) bool {
+	v, _ := bson.Get(concernError, "code")
+	n, _ := v.AsInt64OK()
+	return mongoerr.Code(n).Retryable()
 }
 
 // inError returns the error of a command with the concern's beside it, where a server puts it.

@@ -94,15 +94,15 @@ func (w *writing) run(ctx context.Context, steps []plan.Step, refused []backend.
 	return total, nil
 }
 
-// addDone adds a part's reply to the total, its statements' errors aside. One write concern error, with its labels, stands for all.
+// addDone adds a part's reply to the total, its statements' errors aside. One write concern error stands for all, with the labels of all.
 func addDone(total, part *backend.WriteReply) {
 	total.N += part.N
 	total.Modified += part.Modified
 	total.Upserted = append(total.Upserted, part.Upserted...)
 	total.RetriedStmts = append(total.RetriedStmts, part.RetriedStmts...)
-	if total.ConcernError == nil {
-		total.ConcernError, total.Labels = part.ConcernError, part.Labels
-	}
+	c := concern{total.ConcernError, total.Labels}
+	c.note(part)
+	total.ConcernError, total.Labels = c.err, c.labels
 }
 
 func (w *writing) inOrder(ctx context.Context, steps []plan.Step) []outcome {
@@ -153,6 +153,10 @@ func (w *writing) together(ctx context.Context, r *plan.Run) outcome {
 	if err != nil {
 		return outcome{err: w.refused(r, err)}
 	}
+	if e := w.passing(parsed); e != nil {
+		concern := backend.WriteReply{ConcernError: parsed.ConcernError, Labels: parsed.Labels}
+		return outcome{reply: concern, err: w.refused(r, e)}
+	}
 	for i := range parsed.Errors {
 		e := &parsed.Errors[i]
 		if !r.Has(e.Index) {
@@ -169,6 +173,20 @@ func (w *writing) together(ctx context.Context, r *plan.Run) outcome {
 		u.Index = r.Index[u.Index]
 	}
 	return outcome{reply: *parsed}
+}
+
+// passing returns the error of a statement of a retryable write after which the driver is to send the command again: a server that steps down in the
+// middle of a batch tells so with a statement. Drivers look for it only in the command's own error, and the statements done are known again.
+func (w *writing) passing(reply *backend.WriteReply) *mongoerr.Error {
+	if w.options.Retry == nil {
+		return nil
+	}
+	for _, e := range reply.Errors {
+		if e.Err.Code.Retryable() {
+			return e.Err
+		}
+	}
+	return nil
 }
 
 // send sends a run and returns the reply, ok: 1 or not. A run has several namespaces only on the engine of this process, which no other gateway reaches.

@@ -95,6 +95,7 @@ const (
 	MechanismUnavailable          Code = 334
 	UnsupportedOpQueryCommand     Code = 352
 	SocketException               Code = 9001
+	LegacyNotPrimary              Code = 10058
 	NotWritablePrimary            Code = 10107
 	BSONObjectTooLarge            Code = 10334
 	DuplicateKey                  Code = 11000

@@ -4,6 +4,8 @@ import (
 	"net"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
 	"oxbow/internal/mongoerr"
@@ -167,9 +169,7 @@ func (m *member) serve(c *conn, cmd *command) (bson.Document, bool) {
 	}
 	time.Sleep(slow)
 	if f.kind == refuseBefore {
-		m.set.mu.Lock()
-		defer m.set.mu.Unlock()
-		return m.errorLocked(f.code, f.message(), cmd), true
+		return m.refuseWith(f.code, cmd), true
 	}
 	first, last := -1, -1
 	if f.kind == failStatement {
@@ -185,10 +185,9 @@ func (m *member) serve(c *conn, cmd *command) (bson.Document, bool) {
 		return nil, false
 	case failed || !writes[cmd.name]:
 	case f.kind == refuseAfter:
-		m.set.mu.Lock()
-		defer m.set.mu.Unlock()
-		return m.errorLocked(f.code, f.message(), cmd), true
+		return m.refuseWith(f.code, cmd), true
 	case f.kind == failConcern:
+		m.change(m.turnedLocked)
 		return m.concernError(reply, f.code, cmd), true
 	case first >= 0:
 		return m.statementErrors(reply, f.code, first, last), true
@@ -251,8 +250,14 @@ func (k faultKind) String() string {
 	return [...]string{"none", "drop before", "drop after", "refuse before", "refuse after", "fail concern", "fail statement"}[k]
 }
 
-// message is an error's text as old servers word it.
-func (f *fault) message() string { return "not master" }
+// refuseWith answers with a state change, in the words of old servers. The state has changed, and has changed back at once.
+func (m *member) refuseWith(code mongoerr.Code, cmd *command) (reply bson.Document) {
+	m.change(func() {
+		m.turnedLocked()
+		reply = m.errorLocked(code, "not master", cmd)
+	})
+	return reply
+}
 
 // cut leaves a write its statements up to some in the middle, and returns the indexes of those that have an error then, or -1.
 func (cmd *command) cut() (first, last int) {
@@ -265,5 +270,13 @@ func (cmd *command) cut() (first, last int) {
 		last = len(*docs) - 1
 	}
 	*docs = (*docs)[:first]
+	if ids, ok := bson.Get(cmd.body, "stmtIds"); ok {
+		list, it := bsoncore.NewArrayBuilder(), bson.Elements(ids.Data)
+		for range first {
+			it.Next()
+			list.AppendInt32(it.Value().Int32())
+		}
+		cmd.body = appended(without(cmd.body, "stmtIds"), bsoncore.AppendArrayElement(nil, "stmtIds", list.Build()))
+	}
 	return first, last
 }

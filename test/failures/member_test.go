@@ -281,10 +281,13 @@ func (m *member) awaitMajorityLocked(life int) (lasts, answers bool) {
 	}
 }
 
-// stepDown makes it a secondary that does not stand again for a while.
+// stepDown makes it a secondary that does not stand again for a while. The others get what they lack before, as far as it reaches them.
 func (m *member) stepDown(barred time.Duration) {
 	m.change(func() {
 		m.barred = time.Now().Add(barred)
+		if m.primary && m.runsLocked() {
+			m.pushLocked()
+		}
 		if m.primary {
 			m.deposeLocked()
 		}

@@ -25,6 +25,7 @@ var (
 
 // TestSchedules runs random failures under load and looks for an order of all that was done that explains all that clients were told.
 func TestSchedules(t *testing.T) {
+	t.Parallel()
 	first := *seed
 	if first == 0 {
 		first = uint64(time.Now().UnixNano())

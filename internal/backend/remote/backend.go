@@ -40,6 +40,7 @@ type Backend struct {
 	}
 	cursors      cursors
 	transactions transactions
+	kills        sync.WaitGroup // of commands whose context has ended
 }
 
 var _ backend.Backend = (*Backend)(nil)
@@ -91,8 +92,8 @@ func OpenNamed(name, uri string, log *slog.Logger) (*Backend, error) {
 	return b, nil
 }
 
-// Run sends one command and returns the server's reply.
-func (b *Backend) Run(ctx context.Context, req *backend.Request) (bson.Document, error) {
+// once sends one command and returns the server's reply.
+func (b *Backend) once(ctx context.Context, req *backend.Request) (bson.Document, error) {
 	if req.Targets != nil {
 		return nil, fmt.Errorf("%w: a remote backend takes no targets", backend.ErrUnavailable)
 	}
@@ -122,15 +123,27 @@ func (b *Backend) Run(ctx context.Context, req *backend.Request) (bson.Document,
 	}
 	if err != nil {
 		b.noReply(ctx, began, choice, err)
+		if wantsKill(ctx, name) {
+			b.killOn(l.conn.Address(), l.conn.ServerConnectionID())
+		}
 		return nil, fmt.Errorf("run %s on %s: %w", name, l.conn.Address(), err)
 	}
 	now := time.Now()
 	b.circuit.replied(now)
-	if backend.Check(reply) != nil {
+	if backend.Check(reply) != nil || hasConcernError(reply) {
 		l.report(driver.ExtractErrorFromServerResponse(reply))
 	}
 	b.cursors.note(name, arg, reply, l.conn.Address(), now)
 	return reply, nil
+}
+
+// errNoConnection marks the failure to get a connection to a server that could be selected: nothing was sent.
+var errNoConnection = errors.New("get a connection")
+
+// hasConcernError reports whether a write was done and not confirmed, which may be news of the server.
+func hasConcernError(reply bson.Document) bool {
+	_, has := bson.Get(reply, "writeConcernError")
+	return has
 }
 
 // answersLarge are the commands whose replies can be large. How large is not known before one is there: so expectedReply bytes have to be free, and the
@@ -209,7 +222,7 @@ func (b *Backend) borrow(ctx context.Context, c choice) (l loan, err error) {
 	}
 	if err != nil {
 		l.host.line.leave()
-		return l, fmt.Errorf("get a connection: %w", err)
+		return l, fmt.Errorf("%w: %w", errNoConnection, err)
 	}
 	return l, nil
 }
@@ -255,5 +268,6 @@ func (b *Backend) Close() error {
 	if err := b.topology.Disconnect(now); err != nil && !errors.Is(err, topology.ErrTopologyClosed) {
 		return fmt.Errorf("close the backend: %w", err)
 	}
+	b.kills.Wait()
 	return nil
 }
