@@ -285,3 +285,16 @@ func FuzzReply(f *testing.F) {
 		}
 	})
 }
+
+// TestConnectionOutlivesItsHandshake: the time that a handshake may take is none for what comes after it.
+func TestConnectionOutlivesItsHandshake(t *testing.T) {
+	b := connect(t, serve(t, asTheyCame)+"?connectTimeoutMS=300")
+	for i := range 2 {
+		insert := encode(t, driver.D{{Key: "insert", Value: "c"}, {Key: "documents", Value: driver.A{driver.D{{Key: "_id", Value: i}}}}, {Key: "$db", Value: "d"}})
+		reply, err := b.Run(t.Context(), &backend.Request{Body: insert})
+		if err != nil || backend.Check(reply) != nil {
+			t.Errorf("insert %d: %v, %v", i, reply, err)
+		}
+		time.Sleep(400 * time.Millisecond)
+	}
+}

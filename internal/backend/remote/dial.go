@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/mnet"
@@ -110,7 +111,12 @@ func (d *dialer) linkOf(conn *mnet.Connection) (*link, error) {
 	if l == nil {
 		return nil, topology.ErrConnectionClosed
 	}
-	l.lent.Store(true)
+	if !l.lent.Swap(true) {
+		// The driver's handshake has left its own deadline, connectTimeoutMS after the dialing.
+		if err := l.Conn.SetDeadline(time.Time{}); err != nil {
+			return nil, err
+		}
+	}
 	return l, nil
 }
 
