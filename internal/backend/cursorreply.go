@@ -11,10 +11,16 @@ import (
 
 // CursorReply is the cursor in the reply of find, aggregate, listCollections, listIndexes or getMore.
 type CursorReply struct {
-	ID        int64 // 0: exhausted
-	Namespace string
-	Batch     bson.Array // the documents, raw, in the reply's bytes
-	idBytes   []byte     // the id's 8 bytes in the reply
+	ID      int64      // 0: exhausted
+	Batch   bson.Array // the documents, raw, in the reply's bytes
+	ns      bson.Value
+	idBytes []byte // the id's 8 bytes in the reply
+}
+
+// Namespace returns the namespace that the cursor says it reads.
+func (c *CursorReply) Namespace() string {
+	ns, _ := c.ns.StringValueOK()
+	return ns
 }
 
 // ParseCursorReply reads a reply with a cursor. A reply with ok: 0 is returned as its error.
@@ -40,7 +46,7 @@ func ParseCursorReply(reply bson.Document) (CursorReply, error) {
 				c.idBytes = v.Data
 			}
 		case "ns":
-			c.Namespace, _ = v.StringValueOK()
+			c.ns = v
 		case "firstBatch", "nextBatch":
 			c.Batch = v.Data
 		}

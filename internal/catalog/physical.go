@@ -65,10 +65,11 @@ func (d deployment) read(ctx context.Context, database string, fields func([]byt
 		if c.ID == 0 {
 			return docs, nil
 		}
-		ns := backend.Namespace{Database: database, Collection: c.Namespace[min(len(database)+1, len(c.Namespace)):]}
+		ns := c.Namespace()
+		collection := ns[min(len(database)+1, len(ns)):]
 		reply, err = d.command(ctx, database, func(dst []byte) []byte {
 			dst = bsoncore.AppendInt64Element(dst, "getMore", c.ID)
-			return bsoncore.AppendStringElement(dst, "collection", ns.Collection)
+			return bsoncore.AppendStringElement(dst, "collection", collection)
 		})
 		if err != nil {
 			return nil, err

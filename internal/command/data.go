@@ -167,8 +167,8 @@ func (d *Data) forwardCursor(ctx context.Context, src plan.Source, req *Request,
 	if err != nil || c.ID == 0 {
 		return nil // an error reply is the backend's answer, and goes to the client as it is
 	}
-	target := plan.Target{Backend: src.Backend, Namespace: backend.Namespace{Database: src.Database, Collection: cursorCollection(c.Namespace, src)}}
-	id, err := d.Cursors.Add(d.Exec.Relay(target, c.ID), d.cursorOptions(req, c.Namespace), d.Now())
+	target := plan.Target{Backend: src.Backend, Namespace: backend.Namespace{Database: src.Database, Collection: cursorCollection(c.Namespace(), src)}}
+	id, err := d.Cursors.Add(d.Exec.Relay(target, c.ID), d.cursorOptions(req, c.Namespace()), d.Now())
 	if err != nil {
 		return err
 	}

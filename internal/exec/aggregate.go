@@ -31,7 +31,7 @@ func (e *Executor) Command(ctx context.Context, name, database string, body bson
 	if err != nil {
 		return nil, err
 	}
-	collection := strings.TrimPrefix(c.Namespace, database+".")
+	collection := strings.TrimPrefix(c.Namespace(), database+".")
 	t := plan.Target{Backend: name, Namespace: backend.Namespace{Database: database, Collection: collection}}
 	s := e.stream(t)
 	s.memory.Force(int64(len(reply)))

@@ -25,7 +25,8 @@ func (r *Retry) append(body []byte, can backend.Abilities, ns backend.Namespace,
 	body = bsoncore.AppendInt64Element(body, "txnNumber", r.TxnNumber)
 	at, body := bsoncore.AppendArrayElementStart(body, "stmtIds")
 	for i, n := range index {
-		body = bsoncore.AppendInt32Element(body, strconv.Itoa(i), r.Stmt(n))
+		body = strconv.AppendInt(append(body, byte(bson.TypeInt32)), int64(i), 10)
+		body = bsoncore.AppendInt32(append(body, 0), r.Stmt(n))
 	}
 	body, _ = bsoncore.AppendArrayEnd(body, at)
 	return body

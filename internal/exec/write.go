@@ -219,7 +219,7 @@ func strayIndex(name string, index int32) error {
 // request is a run as a command, with a limit of its time where there is one.
 func (w *writing) request(r *plan.Run, limit time.Duration) *backend.Request {
 	first := r.Namespaces[0]
-	at, body := bsoncore.AppendDocumentStart(make([]byte, 0, 256))
+	at, body := bsoncore.AppendDocumentStart(make([]byte, 0, 256+16*len(r.Statements)))
 	body = bsoncore.AppendStringElement(body, w.name, first.Collection)
 	body = bsoncore.AppendBooleanElement(body, "ordered", w.ordered)
 	if w.options.Let != nil {

@@ -47,8 +47,9 @@ type Abilities func(name string) backend.Abilities
 func NewInsert(in *statement.Insert, src Source, abilities Abilities, fill statement.Fill, now int64) *Insert {
 	p := &Insert{Namespace: src.Namespace(), Ordered: in.Ordered}
 	g := grouping{ordered: in.Ordered, abilities: abilities}
+	targets := make(map[int]*Target)
 	for i, doc := range in.Documents {
-		target, stored, err := p.place(doc, src, fill, now)
+		partition, stored, err := p.place(doc, src, fill, now)
 		if err != nil {
 			p.Errors = append(p.Errors, backend.WriteError{Index: int32(i), Err: mongoerr.From(err)})
 			if in.Ordered {
@@ -56,30 +57,34 @@ func NewInsert(in *statement.Insert, src Source, abilities Abilities, fill state
 			}
 			continue
 		}
-		if target != nil {
-			g.add(*target, int32(i), stored)
+		if partition < 0 {
+			continue
 		}
+		t := targets[partition]
+		if t == nil {
+			made := src.target(partition)
+			t = &made
+			targets[partition] = t
+		}
+		g.add(t, int32(i), stored)
 	}
 	p.Runs = g.runs
 	return p
 }
 
-// place returns a document as it will be stored and where; no target when its partition is missing.
-func (p *Insert) place(doc bson.Document, src Source, fill statement.Fill, now int64) (*Target, bson.Document, error) {
-	stored, err := statement.Storable(doc, fill)
-	if err != nil {
-		return nil, nil, err
+// place returns a document as it will be stored and the partition that it belongs to; -1 when that is missing.
+func (p *Insert) place(doc bson.Document, src Source, fill statement.Fill, now int64) (partition int, stored bson.Document, err error) {
+	if stored, err = statement.Storable(doc, fill); err != nil {
+		return 0, nil, err
 	}
 	place, err := src.Collection.Table.Place(stored, now)
 	if err != nil {
-		return nil, nil, err
+		return 0, nil, err
 	}
 	if place.Partition < 0 {
 		p.Missing = addMissing(p.Missing, place)
-		return nil, nil, nil
 	}
-	t := src.target(place.Partition)
-	return &t, stored, nil
+	return place.Partition, stored, nil
 }
 
 // addMissing adds a place unless it is the one that came last: neighbours in a batch mostly share theirs.
@@ -100,9 +105,9 @@ type grouping struct {
 }
 
 // add appends a statement to the run that can take it, or begins one.
-func (g *grouping) add(t Target, index int32, doc bson.Document) {
+func (g *grouping) add(t *Target, index int32, doc bson.Document) {
 	whole := g.abilities(t.Backend).OneBatch
-	key := t
+	key := *t
 	if whole {
 		key = Target{Backend: t.Backend}
 	}

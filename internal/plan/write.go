@@ -144,7 +144,7 @@ func (w *writer) delete(index int32, d *statement.DeleteOne) error {
 	switch {
 	case len(routed.Targets) == 0:
 	case len(routed.Targets) == 1:
-		w.group.add(routed.Targets[0], index, d.Raw)
+		w.group.add(&routed.Targets[0], index, d.Raw)
 	case d.Limit == 0:
 		w.add(Each{Index: index, Statement: d.Raw, Routed: routed})
 	default:
@@ -171,7 +171,7 @@ func (w *writer) update(index int32, u *statement.UpdateOne) error {
 		return err
 	}
 	if guard == nil && len(stay.Targets) == 1 && (!u.Upsert || r.One != nil) {
-		w.group.add(stay.Targets[0], index, u.Raw)
+		w.group.add(&stay.Targets[0], index, u.Raw)
 		return nil
 	}
 	raw, upsert := w.upsert(update, u)

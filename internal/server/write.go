@@ -12,6 +12,9 @@ import (
 // keptReply is the largest reply buffer that is used again, in bytes.
 const keptReply = 1 << 20
 
+// joined is the largest answer of a backend that is copied behind its head, in bytes: writing one piece costs less than writing two.
+const joined = 16 << 10
+
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 func takeBuffer() *[]byte { return buffers.Get().(*[]byte) }
@@ -42,7 +45,7 @@ func (c *conn) write(m *wire.Message, responseTo int32, more bool) error {
 		flags |= wire.ChecksumPresent
 	}
 	r := &c.reply
-	if r.Document != nil && (compressed || flags&wire.ChecksumPresent != 0) {
+	if r.Document != nil && (compressed || flags&wire.ChecksumPresent != 0 || len(r.Document) <= joined) {
 		r.Elements = append(r.Elements[:wire.ReplyRoom], r.Document...)
 		r.Document = nil
 	}

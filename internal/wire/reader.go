@@ -55,20 +55,21 @@ func (r *Reader) Complete() bool {
 // Next reads one message, decompressed but not parsed. The error is io.EOF where the stream ends between messages, a reader's own
 // error, or one of this package's, after which the stream is of no use. On an error the message is nil and nothing is to be released.
 func (r *Reader) Next() (*Message, error) {
-	var head [HeaderSize]byte
-	if n, err := io.ReadFull(r.in, head[:]); err != nil {
-		if n == 0 {
+	head, err := r.in.Peek(HeaderSize)
+	if err != nil {
+		if len(head) == 0 {
 			return nil, err
 		}
 		return nil, truncated(err)
 	}
-	h, err := ParseHeader(head[:])
+	h, err := ParseHeader(head)
 	if err != nil {
 		return nil, err
 	}
 	m := takeMessage(int(h.Length))
 	m.Header = h
-	m.buf = append(m.buf[:0], head[:]...)
+	m.buf = append(m.buf[:0], head...)
+	r.in.Discard(HeaderSize) // of what is buffered, so it doesn't fail
 	if err := m.fill(r.in, int(h.Length), r.room); err != nil {
 		m.Release()
 		return nil, truncated(err)

@@ -1,6 +1,7 @@
 package overhead
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"testing"
@@ -13,6 +14,10 @@ const turn = 150 * time.Millisecond
 // way is one way to the backend, with the clients on it.
 type way struct {
 	clients []*client
+	through *process // what stands between the clients and the backend; nil: nothing
+	backend *process
+	used    used  // by what stands between
+	all     int64 // nanoseconds of processor time of everything on the way, the clients among it
 	calls   int
 	spent   time.Duration
 	took    []time.Duration // of each call, where latency is measured
@@ -21,8 +26,9 @@ type way struct {
 // owners gives every client documents of its own.
 var owners uint32
 
-func newWay(tb testing.TB, address, collection, layout string, clients int, op operation) *way {
-	w := &way{}
+func newWay(tb testing.TB, through, backend *process, collection, layout string, clients int, op operation) *way {
+	w := &way{through: through, backend: backend}
+	address := cmp.Or(through, backend).address
 	for range clients {
 		owners++
 		c := dial(tb, address)
@@ -36,6 +42,12 @@ func newWay(tb testing.TB, address, collection, layout string, clients int, op o
 func (w *way) run(b *testing.B) {
 	var wait sync.WaitGroup
 	var mu sync.Mutex
+	before, all := w.usage(b)
+	defer func() {
+		after, allAfter := w.usage(b)
+		w.used.add(after.since(before))
+		w.all += allAfter - all
+	}()
 	start := time.Now()
 	for _, c := range w.clients {
 		wait.Go(func() {
@@ -55,6 +67,17 @@ func (w *way) run(b *testing.B) {
 	wait.Wait()
 	w.spent += time.Since(start)
 }
+
+// usage is what stands between has used so far, and the processor time of everything on the way.
+func (w *way) usage(b *testing.B) (between used, all int64) {
+	if w.through != nil {
+		between = w.through.used(b)
+	}
+	return between, between.nanoseconds + w.backend.used(b).nanoseconds + usedHere().nanoseconds
+}
+
+// cpu is the microseconds of processor time that a call costs on the whole way.
+func (w *way) cpu() float64 { return float64(w.all) / float64(w.calls) / 1000 }
 
 // time has the first client call for a turn and notes what each call takes.
 func (w *way) time(b *testing.B) {
@@ -119,20 +142,23 @@ func BenchmarkOverhead(b *testing.B) {
 
 // ways are the gateway's, the relay's and the direct one.
 func ways(tb testing.TB, d *deployment, layout string, clients int, op operation) (gateway, relay, direct *way) {
-	return newWay(tb, d.gateway.address, layout, layout, clients, op),
-		newWay(tb, d.relay.address, "plain", layout, clients, op),
-		newWay(tb, d.backend.address, "plain", layout, clients, op)
+	return newWay(tb, d.gateway, d.backend, layout, layout, clients, op),
+		newWay(tb, d.relay, d.backend, "plain", layout, clients, op),
+		newWay(tb, nil, d.backend, "plain", layout, clients, op)
 }
 
 func compare(b *testing.B, d *deployment, layout string, clients int, op operation) {
 	gateway, relay, direct := ways(b, d, layout, clients, op)
-	before := d.gateway.allocations(b)
 	for b.Loop() {
 		gateway.run(b)
 		relay.run(b)
 		direct.run(b)
 	}
-	b.ReportMetric(float64(d.gateway.allocations(b)-before)/float64(gateway.calls), "allocs/call")
+	b.ReportMetric(float64(gateway.used.allocations)/float64(gateway.calls), "allocs/call")
+	b.ReportMetric(float64(gateway.used.nanoseconds)/float64(gateway.calls)/1000, "gateway-cpu-µs")
+	b.ReportMetric(float64(relay.used.nanoseconds)/float64(relay.calls)/1000, "relay-cpu-µs")
+	b.ReportMetric(relay.cpu()/gateway.cpu(), "cpu-of-relay")
+	b.ReportMetric(direct.cpu()/gateway.cpu(), "cpu-of-direct")
 	b.ReportMetric(gateway.perSecond(), "gateway/s")
 	b.ReportMetric(relay.perSecond(), "relay/s")
 	b.ReportMetric(direct.perSecond(), "direct/s")

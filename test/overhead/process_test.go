@@ -10,8 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strconv"
-	"strings"
+	"syscall"
 	"testing"
 
 	"oxbow"
@@ -41,7 +40,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// serve is Oxbow as a process. It answers each line with the number of allocations so far.
+// serve is Oxbow as a process.
 func serve(config string) error {
 	g, err := oxbow.Open(context.Background(), oxbow.Options{
 		Config: []byte(config), Listen: "127.0.0.1:0", Log: slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}),
@@ -50,12 +49,16 @@ func serve(config string) error {
 		return err
 	}
 	fmt.Println(g.Addr())
-	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		fmt.Println(m.Mallocs)
-	}
+	answer()
 	return g.Close(context.Background())
+}
+
+// answer answers each line of the standard input, until that ends, with what the process has used so far.
+func answer() {
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		u := usedHere()
+		fmt.Println(u.allocations, u.nanoseconds)
+	}
 }
 
 // relay copies bytes between clients and a target, a connection each, and does nothing else.
@@ -80,8 +83,8 @@ func relay(target string) error {
 			go copyBytes(client, server)
 		}
 	}()
-	_, err = io.Copy(io.Discard, os.Stdin)
-	return err
+	answer()
+	return nil
 }
 
 // copyBytes copies with a buffer, since splicing costs small messages more.
@@ -135,18 +138,38 @@ func play(tb testing.TB, role, input string) *process {
 	return p
 }
 
-// allocations is how many the process has made so far.
-func (p *process) allocations(tb testing.TB) int64 {
+// used is what a process has used, or used between two times: allocations, and nanoseconds of processor time.
+type used struct{ allocations, nanoseconds int64 }
+
+// usedHere is what this process has used.
+func usedHere() used {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // it fails for other arguments only
+	return used{int64(m.Mallocs), u.Utime.Nano() + u.Stime.Nano()}
+}
+
+// used asks the process.
+func (p *process) used(tb testing.TB) (u used) {
 	tb.Helper()
 	fmt.Fprintln(p.in)
 	if !p.out.Scan() {
 		tb.Fatalf("the process is gone: %v", p.out.Err())
 	}
-	n, err := strconv.ParseInt(strings.TrimSpace(p.out.Text()), 10, 64)
-	if err != nil {
+	if _, err := fmt.Sscan(p.out.Text(), &u.allocations, &u.nanoseconds); err != nil {
 		tb.Fatal(err)
 	}
-	return n
+	return u
+}
+
+func (u *used) add(more used) {
+	u.allocations += more.allocations
+	u.nanoseconds += more.nanoseconds
+}
+
+func (u used) since(before used) used {
+	return used{u.allocations - before.allocations, u.nanoseconds - before.nanoseconds}
 }
 
 // deployment is a backend with a relay and a gateway in front of it.

@@ -17,7 +17,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/address"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
-	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/mnet"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 )
 
@@ -31,6 +30,7 @@ type Backend struct {
 
 	places   int           // connections to a server, at most
 	patience time.Duration // the most that a command waits for one
+	maxIdle  time.Duration // after which a connection is not used any more; 0: never
 
 	selection selection
 	selecting atomic.Int64 // commands that wait for a server
@@ -71,6 +71,9 @@ func OpenNamed(name, uri string, log *slog.Logger) (*Backend, error) {
 	if n := *opts.MaxPoolSize; n > 0 && n < math.MaxInt {
 		b.places = int(n)
 	}
+	if opts.MaxConnIdleTime != nil {
+		b.maxIdle = *opts.MaxConnIdleTime
+	}
 	b.mu.lines = make(map[address.Address]*line)
 	var err error
 	if b.patience, err = waitQueueTimeout(uri); err != nil {
@@ -110,7 +113,7 @@ func (b *Backend) once(ctx context.Context, req *backend.Request) (bson.Document
 	if err != nil {
 		return nil, b.notSent(ctx, began, choice, err)
 	}
-	defer l.giveBack()
+	defer b.giveBack(l)
 	if answersLarge[name] {
 		if err := req.Memory.Grow(expectedReply); err != nil {
 			return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
@@ -180,82 +183,19 @@ func (b *Backend) noReply(ctx context.Context, began time.Time, c choice, err er
 
 // ping asks a server of a choice whether it is there.
 func (b *Backend) ping(ctx context.Context, c choice) error {
-	if c.holder != nil {
+	if c.holder != "" {
 		c = choice{mode: "nearest"}
 	}
 	l, err := b.borrow(ctx, c)
 	if err != nil {
 		return err
 	}
-	defer l.giveBack()
+	defer b.giveBack(l)
 	_, err = l.roundTrip(ctx, &backend.Request{Body: pingCommand})
 	return err
 }
 
 var pingCommand = bson.Document("\x1e\x00\x00\x00\x10ping\x00\x01\x00\x00\x00\x02$db\x00\x06\x00\x00\x00admin\x00\x00")
-
-// loan is a connection to a server for one command.
-type loan struct {
-	*link
-	host   host
-	conn   *mnet.Connection
-	broken bool // its bytes can't be trusted any more
-}
-
-// borrow waits for a server of a choice and for a connection to it.
-func (b *Backend) borrow(ctx context.Context, c choice) (l loan, err error) {
-	if l.host, err = b.selectServer(ctx, c); err != nil {
-		return l, err
-	}
-	waited, err := l.host.line.enter(ctx)
-	if err != nil {
-		return l, err
-	}
-	if !waited {
-		b.circuit.flows()
-	}
-	// Its place taken, the command can't have to wait for others here, only for a connection that is being made; that has the URI's connectTimeoutMS.
-	if l.conn, err = l.host.Connection(ctx); err == nil {
-		if l.link, err = b.dialer.linkOf(l.conn); err != nil {
-			l.conn.Close()
-		}
-	}
-	if err != nil {
-		l.host.line.leave()
-		return l, fmt.Errorf("%w: %w", errNoConnection, err)
-	}
-	return l, nil
-}
-
-// giveBack ends the loan. A broken connection is closed: it would give the next command what is left of the reply to this one.
-func (l *loan) giveBack() {
-	defer l.host.line.leave()
-	if c, ok := l.conn.ReadWriteCloser.(driver.Expirable); ok && l.broken {
-		_ = c.Expire() // the connection is given up, however it ends
-		return
-	}
-	_ = l.conn.Close() // fails only when the pool is closed
-}
-
-// roundTrip sends a command and reads the reply to it. The end of ctx ends it.
-func (l *loan) roundTrip(ctx context.Context, req *backend.Request) (bson.Document, error) {
-	done := l.begin(ctx)
-	reply, err := l.exchange(l.conn, req)
-	if !done() || err != nil {
-		l.broken = true
-	}
-	if err != nil && ctx.Err() == nil {
-		l.report(topology.ConnectionError{ConnectionID: l.conn.ID(), Wrapped: err})
-	}
-	return reply, err
-}
-
-// report tells the topology about an error, so that it looks for a new primary or clears a pool.
-func (l *loan) report(err error) {
-	if err != nil {
-		l.host.ProcessError(err, l.conn)
-	}
-}
 
 // Abilities says that this is MongoDB and no more.
 func (b *Backend) Abilities() backend.Abilities { return backend.Abilities{} }
@@ -263,6 +203,7 @@ func (b *Backend) Abilities() backend.Abilities { return backend.Abilities{} }
 // Close stops watching and closes every connection; running commands end with an error.
 func (b *Backend) Close() error {
 	b.end()
+	b.dialer.close()
 	now, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := b.topology.Disconnect(now); err != nil && !errors.Is(err, topology.ErrTopologyClosed) {

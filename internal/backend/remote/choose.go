@@ -15,8 +15,8 @@ import (
 // choice selects the servers that a command may go to: those of a read preference, or the one that holds a cursor
 // (https://www.mongodb.com/docs/manual/core/read-preference/).
 type choice struct {
-	holder *address.Address // the server of the command's cursor or transaction
-	moves  bool             // any router will do where the holder is gone
+	holder address.Address // the server of the command's cursor or transaction; "": none
+	moves  bool            // any router will do where the holder is gone
 	mode   string
 	tags   []tag.Set // alternatives in order; none: any server
 
@@ -26,10 +26,10 @@ type choice struct {
 // choose reads what decides about the server out of a command.
 func (b *Backend) choose(name string, arg bson.Value, body bson.Document) (choice, error) {
 	if holder, ok := b.cursors.holder(name, arg, body); ok {
-		return choice{holder: &holder}, nil
+		return choice{holder: holder}, nil
 	}
 	if holder, moves, ok := b.transactionHolder(name, body); ok {
-		return choice{holder: &holder, moves: moves}, nil
+		return choice{holder: holder, moves: moves}, nil
 	}
 	c := choice{mode: "primary"}
 	v, ok := bson.Get(body, "$readPreference")
@@ -77,8 +77,8 @@ func parseTags(v bson.Value) []tag.Set {
 
 // SelectServer implements description.ServerSelector.
 func (c choice) SelectServer(t description.Topology, candidates []description.Server) ([]description.Server, error) {
-	if c.holder != nil {
-		held := slices.DeleteFunc(slices.Clone(candidates), func(s description.Server) bool { return s.Addr != *c.holder })
+	if c.holder != "" {
+		held := slices.DeleteFunc(slices.Clone(candidates), func(s description.Server) bool { return s.Addr != c.holder })
 		if len(held) == 0 && c.moves {
 			return ofKind(candidates, description.ServerKindMongos), nil
 		}

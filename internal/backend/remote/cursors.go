@@ -4,7 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"oxbow/internal/backend"
 	"oxbow/internal/bson"
 
 	"go.mongodb.org/mongo-driver/v2/mongo/address"
@@ -62,16 +61,26 @@ func (c *cursors) note(name string, arg bson.Value, reply bson.Document, server 
 	if first != "cursor" && name != "getMore" {
 		return
 	}
-	parsed, err := backend.ParseCursorReply(reply)
+	opened := cursorOf(reply)
+	if opened == 0 && name != "getMore" {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if name == "getMore" && (err != nil || parsed.ID == 0) {
+	if opened != 0 {
+		c.keepLocked(opened, held{server, now})
+	} else {
 		id, _ := arg.AsInt64OK()
 		delete(c.mu.open, id)
 	}
-	if err == nil && parsed.ID != 0 {
-		c.keepLocked(parsed.ID, held{server, now})
-	}
+}
+
+// cursorOf returns the id of the cursor that a reply leaves open; 0: none.
+func cursorOf(reply bson.Document) int64 {
+	cursor, _ := bson.Get(reply, "cursor")
+	v, _ := bson.Get(cursor.Data, "id")
+	id, _ := v.AsInt64OK()
+	return id
 }
 
 // keepLocked adds a cursor. Whenever there are twice as many as were left by the last look at all of them, the idle ones go: a constant cost a cursor.

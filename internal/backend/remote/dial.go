@@ -1,11 +1,14 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -25,8 +28,9 @@ type dialer struct {
 
 	mu struct {
 		sync.RWMutex
-		last  uint64
-		links map[linkName]*link
+		last   uint64
+		links  map[linkName]*link
+		closed bool
 	}
 }
 
@@ -36,7 +40,7 @@ func takeDialing(opts *options.ClientOptions) *dialer {
 	if d.dial == nil {
 		d.dial = &net.Dialer{}
 	}
-	d.ocsp = ocsp.VerifyOptions{Cache: ocsp.NewCache(), HTTPClient: http.DefaultClient}
+	d.ocsp = ocsp.VerifyOptions{Cache: ocsp.NewCache(), HTTPClient: cmp.Or(opts.HTTPClient, http.DefaultClient)}
 	if off := opts.DisableOCSPEndpointCheck; off != nil {
 		d.ocsp.DisableEndpointChecking = *off
 	}
@@ -62,6 +66,10 @@ func (d *dialer) DialContext(ctx context.Context, network, address string) (net.
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.mu.closed {
+		nc.Close()
+		return nil, net.ErrClosed
+	}
 	d.mu.last++
 	l := &link{Conn: nc, dialer: d, name: linkName(strconv.FormatUint(d.mu.last, 10))}
 	d.mu.links[l.name] = l
@@ -89,6 +97,18 @@ func (d *dialer) encrypt(ctx context.Context, nc net.Conn, address string) (*tls
 		}
 	}
 	return encrypted, nil
+}
+
+// close closes all links, those of the driver's monitors among them: a monitor may otherwise keep the end waiting until the server answers it, for ten
+// seconds. Nothing is dialed any more.
+func (d *dialer) close() {
+	d.mu.Lock()
+	d.mu.closed = true
+	links := slices.Collect(maps.Values(d.mu.links))
+	d.mu.Unlock()
+	for _, l := range links {
+		l.Close()
+	}
 }
 
 // forget is told that a link is closed.

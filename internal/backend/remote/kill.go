@@ -38,11 +38,11 @@ func (b *Backend) killOn(server address.Address, connection *int64) {
 	b.kills.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), killTime)
 		defer cancel()
-		l, err := b.borrow(ctx, choice{holder: &server})
+		l, err := b.borrow(ctx, choice{holder: server})
 		if err != nil {
 			return // the server is gone, and what ran there with it
 		}
-		defer l.giveBack()
+		defer b.giveBack(l)
 		l.killOf(ctx, *connection)
 	})
 }

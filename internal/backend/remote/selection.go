@@ -38,7 +38,7 @@ func (s *selected) is(d *description.Topology) bool {
 // atOnce returns a server for a choice, if one is there and it takes no more than a mode to find it.
 func (b *Backend) atOnce(c choice) (host, bool) {
 	mode := slices.Index(modes[:], c.mode)
-	if c.holder != nil || c.tags != nil || c.staleness != 0 || mode < 0 {
+	if c.holder != "" || c.tags != nil || c.staleness != 0 || mode < 0 {
 		return host{}, false
 	}
 	d := b.topology.Description()
@@ -84,7 +84,7 @@ func lessBusy(servers []host) (host, bool) {
 	if j >= i {
 		j++
 	}
-	if servers[j].OperationCount() < servers[i].OperationCount() {
+	if servers[j].line.busy() < servers[i].line.busy() {
 		return servers[j], true
 	}
 	return servers[i], true
