@@ -333,3 +333,51 @@ func TestComparer(t *testing.T) {
 		}
 	})
 }
+
+// allocFS counts what is allocated ahead of writing.
+type allocFS struct {
+	vfs.FS
+	bytes *atomic.Int64
+}
+
+func (fs allocFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := fs.FS.Create(name, category)
+	if err != nil || !strings.HasSuffix(name, ".log") {
+		return f, err
+	}
+	return allocFile{f, fs.bytes}, nil
+}
+
+type allocFile struct {
+	vfs.File
+	bytes *atomic.Int64
+}
+
+func (f allocFile) Preallocate(_, length int64) error {
+	f.bytes.Add(length)
+	return nil
+}
+
+// The log takes about as much of the disk as it holds, and not as much as a full memtable.
+func TestLogIsAllocatedByAndBy(t *testing.T) {
+	var bytes atomic.Int64
+	o := testOptions(allocFS{vfs.NewMem(), &bytes})
+	o.MemTableBytes = 64 << 20
+	db, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	mustInsert(t, db, doc("_id", 0))
+	if n := bytes.Load(); n != logStep {
+		t.Errorf("%d bytes allocated for one document", n)
+	}
+	// As small as Pebble's memtables are at first, several logs hold these.
+	pad := string(make([]byte, 64<<10))
+	for n := range 40 {
+		mustInsert(t, db, doc("_id", n+1, "pad", pad))
+	}
+	if n := bytes.Load(); n < 2*logStep || n > 6*logStep {
+		t.Errorf("%d bytes allocated for 2.5 MiB in a few logs", n)
+	}
+}

@@ -38,8 +38,28 @@ func (fs logFS) wrap(name string, f vfs.File, err error) (vfs.File, error) {
 // logFile is a file of the log. Pebble writes, syncs and closes it from one goroutine at a time.
 type logFile struct {
 	vfs.File
-	waiting *atomic.Int64
-	behind  bool // a sync was left out since the last one
+	waiting   *atomic.Int64
+	behind    bool // a sync was left out since the last one
+	written   int64
+	allocated int64
+}
+
+// logStep is how much of a log is allocated at a time, in bytes, ahead of what is written. Pebble would allocate a full memtable's for each log, and
+// it begins with small memtables and several logs: more than ten times what they hold.
+const logStep = 8 << 20
+
+// Preallocate leaves it to Write.
+func (f *logFile) Preallocate(_, _ int64) error { return nil }
+
+// Write allocates what it is about to need. That may fail where a file system can't, or has no room: the write itself tells.
+func (f *logFile) Write(p []byte) (int, error) {
+	for f.allocated < f.written+int64(len(p)) {
+		_ = f.File.Preallocate(f.allocated, logStep)
+		f.allocated += logStep
+	}
+	n, err := f.File.Write(p)
+	f.written += int64(n)
+	return n, err
 }
 
 // Sync takes what was written to the disk if somebody waits for that.
