@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 
+	"oxbow/internal/command"
 	"oxbow/internal/config"
 	"oxbow/internal/server"
 )
@@ -30,6 +31,18 @@ func (d *doors) readFiles(cfg *config.Config) (err error) {
 		d.token, err = readToken(cfg.HTTP.TokenFile)
 	}
 	return err
+}
+
+// serverLimits and tableLimits are a configuration's limits for those who keep them.
+func serverLimits(cfg *config.Config) server.Limits {
+	return server.Limits{Connections: cfg.Limits.Connections, PerAddress: cfg.Limits.ConnectionsPerAddress}
+}
+
+func tableLimits(cfg *config.Config) command.Limits {
+	l := cfg.Limits
+	return command.Limits{
+		ConnectionsPerUser: l.ConnectionsPerUser, MessagesPerConnection: l.MessagesPerConnection, MessagesPerUser: l.MessagesPerUser, Login: l.Login,
+	}
 }
 
 // openDoors opens the listeners of a configuration, or none.

@@ -141,7 +141,8 @@ func (g *Gateway) serve(recent *command.RecentLog, cfg *config.Config) {
 		Counters: counters, Table: g.table, Cursors: cursors, Sessions: sessions, Memory: g.budget, Catalog: g.catalog.Snapshot, Now: time.Now,
 	}))
 	g.table.Observe(metrics)
-	g.server = server.New(g.doors.clients, g.table, counters, g.log, server.Options{Memory: g.budget, TLS: g.doors.tls, StallTimeout: g.options.stallTimeout})
+	g.table.SetLimits(tableLimits(cfg))
+	g.server = server.New(g.doors.clients, g.table, counters, g.log, server.Options{Limits: serverLimits(cfg), Memory: g.budget, TLS: g.doors.tls, StallTimeout: g.options.stallTimeout})
 	running, stop := context.WithCancel(context.Background())
 	g.stop = stop
 	go func() {
@@ -184,6 +185,8 @@ func (g *Gateway) Reload(ctx context.Context) error {
 		return fmt.Errorf("reload: %w", err)
 	}
 	certificates()
+	g.table.SetLimits(tableLimits(cfg))
+	g.server.SetLimits(serverLimits(cfg))
 	g.log.Info("configuration reloaded", "file", g.options.File)
 	return nil
 }

@@ -7,7 +7,8 @@ type Counters struct {
 	ConnectionsCurrent  atomic.Int64
 	ConnectionsTotal    atomic.Int64
 	ConnectionsRejected atomic.Int64
-	ConnectionsMax      int64
+	ConnectionsMax      atomic.Int64
+	Refused             [limitKinds]atomic.Int64 // by limits, see Limit
 
 	BytesIn     atomic.Int64 // of messages, decompressed
 	BytesOut    atomic.Int64
@@ -27,6 +28,15 @@ func (c *Counters) count(req *Request) {
 		n = req.statements(statements)
 	}
 	c.byKind[k].Add(n)
+}
+
+// RefusedByLimits are the counts of what limits refused, by the names of the limits.
+func (c *Counters) RefusedByLimits() map[string]int64 {
+	counts := make(map[string]int64, limitKinds)
+	for l := range c.Refused {
+		counts[Limit(l).String()] = c.Refused[l].Load()
+	}
+	return counts
 }
 
 // Operations are the counters of serverStatus' opcounters, by the names that stand there.

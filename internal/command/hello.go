@@ -39,6 +39,7 @@ func (t *Table) answerHello(ctx context.Context, req *Request, reply *Reply, pri
 	if err != nil {
 		return err
 	}
+	req.Conn.heard = t.deps.Now()
 	if h.waits {
 		if err := t.awaitTopology(ctx, h); err != nil {
 			return err

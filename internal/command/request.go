@@ -17,6 +17,7 @@ type Request struct {
 	Body      bson.Document
 	Sequences []backend.Sequence
 	Exhaust   bool  // the client takes a stream of replies
+	Unasked   bool  // it follows from the one before in such a stream
 	Conn      *Conn // never nil
 
 	// Plan is what the command's handler planned, for the log of slow commands; nil: nothing.
@@ -76,6 +77,11 @@ type Conn struct {
 	who       atomic.Pointer[auth.UserName] // who has logged in, for those who look at all connections
 	login     login
 	operation Operation // the record of the running command
+
+	heard    time.Time // the last hello
+	messages bucket
+	load     *userLoad // of the user who has logged in; nil: nobody
+	loadOf   auth.UserName
 }
 
 // eachStatement calls do with every statement that a write brings, in its body's array or in its sequence.

@@ -90,6 +90,9 @@ func (t *Table) dispatch(ctx context.Context, req *Request, reply *Reply) (*Entr
 	if err := parseArguments(req); err != nil {
 		return entry, err
 	}
+	if err := t.admit(req, entry); err != nil {
+		return entry, err
+	}
 	if t.topology.draining() {
 		return entry, mongoerr.New(mongoerr.ShutdownInProgress, "The server is in quiesce mode and will shut down")
 	}

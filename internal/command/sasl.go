@@ -40,11 +40,15 @@ func (t *Table) userOf(c *Conn) *auth.User {
 	return l.user
 }
 
-// logIn makes the client a user: its sessions and cursors belong to it from now on.
-func (t *Table) logIn(c *Conn, u *auth.User) {
+// logIn makes the client a user, if there may be one more connection of that user: its sessions and cursors belong to it from now on.
+func (t *Table) logIn(c *Conn, u *auth.User) error {
+	if err := t.joinUser(c, u.UserName); err != nil {
+		return err
+	}
 	c.login = login{name: u.UserName, uuid: u.UUID, in: true}
 	c.User = userDigest(u.UserName)
 	c.who.Store(&u.UserName)
+	return nil
 }
 
 // userDigest is how a session names its user: lsid.uid, the SHA-256 of "name@database"
@@ -56,6 +60,7 @@ func userDigest(n auth.UserName) string {
 
 // logout forgets who the client is.
 func (t *Table) logout(_ context.Context, req *Request, _ *Reply) error {
+	t.leaveUser(req.Conn)
 	req.Conn.login, req.Conn.User = login{}, ""
 	req.Conn.who.Store(nil)
 	return nil
@@ -162,7 +167,9 @@ func (t *Table) stepLogin(c *Conn, payload []byte, dst []byte) ([]byte, error) {
 		return dst, err
 	}
 	if done {
-		t.logIn(c, conversation.User())
+		if err := t.logIn(c, conversation.User()); err != nil {
+			return dst, err
+		}
 		c.login.id = id
 	}
 	dst = bsoncore.AppendInt32Element(dst, "conversationId", id)

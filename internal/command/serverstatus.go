@@ -75,7 +75,7 @@ func (t *Table) statusAsserts(dst []byte) []byte {
 func (t *Table) statusConnections(dst []byte) []byte {
 	c := t.deps.Counters
 	current := c.ConnectionsCurrent.Load()
-	return appendFigures(dst, figure{"current", current}, figure{"available", max(0, c.ConnectionsMax-current)},
+	return appendFigures(dst, figure{"current", current}, figure{"available", max(0, c.ConnectionsMax.Load()-current)},
 		figure{"totalCreated", c.ConnectionsTotal.Load()}, figure{"rejected", c.ConnectionsRejected.Load()},
 		figure{"active", int64(t.operations.Running())})
 }

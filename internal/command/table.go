@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"oxbow/internal/auth"
 	"oxbow/internal/bson"
 	"oxbow/internal/cursor"
 	"oxbow/internal/memory"
@@ -116,6 +117,7 @@ type Table struct {
 	needs        map[string]need
 	observer     Observer // nil: nobody is told of commands
 	forget       func()   // what was remembered of sessions that have ended
+	limits       limits
 }
 
 // New returns a table with the gateway's own commands.
@@ -133,6 +135,8 @@ func New(deps Deps) *Table {
 		needs:        needsByCommand(),
 		forget:       func() {},
 	}
+	t.limits.users = make(map[auth.UserName]*userLoad)
+	t.SetLimits(Limits{})
 	t.registerGateway()
 	return t
 }

@@ -21,13 +21,19 @@ import (
 	"oxbow/internal/mongoerr"
 )
 
+func countersOf(most int64) *Counters {
+	c := &Counters{}
+	c.ConnectionsMax.Store(most)
+	return c
+}
+
 func newTable(change ...func(*Deps)) *Table {
 	d := Deps{
 		Log:      slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Now:      time.Now,
 		Sessions: cursor.NewSessions(cursor.SessionTimeout),
 		Cursors:  cursor.NewRegistry(cursor.IdleTimeout, nil),
-		Counters: &Counters{ConnectionsMax: 10},
+		Counters: countersOf(10),
 		Server:   ServerInfo{Version: "7.0.14", Build: "test", Host: "host:27017", Address: "127.0.0.1:27017", Started: time.Now()},
 	}
 	for _, c := range change {

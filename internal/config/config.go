@@ -25,6 +25,7 @@ type Config struct {
 	TLS         *TLS              // nil: connections are not encrypted
 	HTTP        *HTTP             // nil: not served
 	Slow        time.Duration     // commands that take as long are logged; 0: none
+	Limits      Limits            // of what clients may take
 	Reads       Reads             // of collections that say nothing else
 
 	readings map[string]Reading // by "db.coll", database, or "*"; see Reading
@@ -136,6 +137,7 @@ func Default() *Config {
 	return &Config{
 		Listen:   DefaultListen,
 		Slow:     DefaultSlow,
+		Limits:   DefaultLimits,
 		Lease:    DefaultLease,
 		Longest:  DefaultLongest,
 		Backends: []Backend{{Name: "local", Embedded: &Embedded{Dir: "./data"}}},

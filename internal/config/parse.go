@@ -47,7 +47,8 @@ func Parse(name string, data []byte) (*Config, error) {
 	cfg.readHTTP(m)
 	cfg.readSlow(m)
 	cfg.readReads(m)
-	m.close("listen", "memory", "http", "slow", "reads", "tls", "auth", "users", "backends", "catalog", "lease", "longest", "databases", "collections")
+	cfg.readLimits(m)
+	m.close("listen", "limits", "memory", "http", "slow", "reads", "tls", "auth", "users", "backends", "catalog", "lease", "longest", "databases", "collections")
 	if err := r.err(); err != nil {
 		return nil, err
 	}

@@ -94,6 +94,7 @@ const (
 	APIDeprecationError           Code = 324
 	MechanismUnavailable          Code = 334
 	UnsupportedOpQueryCommand     Code = 352
+	RateLimitExceeded             Code = 462 // of MongoDB 8.2 and later
 	SocketException               Code = 9001
 	LegacyNotPrimary              Code = 10058
 	NotWritablePrimary            Code = 10107

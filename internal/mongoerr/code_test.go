@@ -46,6 +46,7 @@ func TestConstantsCarryMongoDBsNames(t *testing.T) {
 		"InterruptedDueToReplState":    "InterruptedDueToReplStateChange",
 		"IDLMissingField":              "IDLFailedToParse",
 		"ConflictingOperation":         "ConflictingOperationInProgress",
+		"RateLimitExceeded":            "IngressRequestRateLimitExceeded",
 	}
 	idents, codes := constants(t)
 	for i, ident := range idents {

@@ -345,6 +345,7 @@ var names = map[Code]string{
 	391:   "ReauthenticationRequired",
 	392:   "InvalidJWT",
 	393:   "InvalidTenantId",
+	462:   "IngressRequestRateLimitExceeded",
 	9001:  "SocketException",
 	10003: "CannotGrowDocumentInCappedNamespace",
 	10058: "LegacyNotPrimary",

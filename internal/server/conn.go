@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
+	"os"
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
@@ -39,6 +41,9 @@ type conn struct {
 	reply     command.Reply
 	sequences []backend.Sequence
 	lastReply int32 // the id of the last reply
+
+	from    netip.Prefix // where the client is, as limits see it
+	loginBy time.Time    // when reading ends if nobody has logged in; zero: never
 }
 
 func newConn(s *Server, nc net.Conn, id int64) *conn {
@@ -71,7 +76,7 @@ func (c *conn) run() {
 		return
 	}
 	for {
-		if err := c.in.Wait(); err != nil {
+		if err := c.await(); err != nil {
 			c.ended(err)
 			return
 		}
@@ -85,9 +90,32 @@ func (c *conn) run() {
 	}
 }
 
+// await waits for the next message, but not for ever while the client should log in and has not.
+func (c *conn) await() error {
+	by := c.server.table.LoginBy(&c.client)
+	if !by.IsZero() || !c.loginBy.IsZero() {
+		if err := c.nc.SetReadDeadline(by); err != nil {
+			return err
+		}
+	}
+	c.loginBy = by
+	err := c.in.Wait()
+	if !by.IsZero() && errors.Is(err, os.ErrDeadlineExceeded) {
+		return errNoLogin
+	}
+	return err
+}
+
+// errNoLogin ends a connection whose client has neither logged in nor said hello for too long.
+var errNoLogin = errors.New("nobody logged in")
+
 // ended logs why a connection is over, unless the client just left.
 func (c *conn) ended(err error) {
 	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || isReset(err) {
+		return
+	}
+	if errors.Is(err, errNoLogin) {
+		c.server.table.Refuse(command.LimitLogin, "connection", c.client.ID, "remote", c.client.Remote)
 		return
 	}
 	c.server.counters.BadMessages.Add(1)
@@ -111,7 +139,7 @@ func (c *conn) awaitRoom(n int64) error {
 func (c *conn) next() error {
 	defer c.messages.Close()
 	if !c.in.Complete() {
-		c.stream.begin()
+		c.stream.begin(c.loginBy)
 		defer c.stream.end()
 	}
 	m, err := c.in.Next()
@@ -134,8 +162,8 @@ func (c *conn) answer(m *wire.Message) error {
 		return c.answerBad(m, err)
 	}
 	responseTo := m.Header.RequestID
-	for body != nil {
-		if body, err = c.answerOnce(m, body, responseTo); err != nil {
+	for unasked := false; body != nil; unasked = true {
+		if body, err = c.answerOnce(m, body, responseTo, unasked); err != nil {
 			return err
 		}
 		responseTo = c.lastReply
@@ -144,10 +172,10 @@ func (c *conn) answer(m *wire.Message) error {
 }
 
 // answerOnce runs the command once. It returns the command that is to run next, unasked, or nil.
-func (c *conn) answerOnce(m *wire.Message, body bson.Document, responseTo int32) (next bson.Document, err error) {
+func (c *conn) answerOnce(m *wire.Message, body bson.Document, responseTo int32, unasked bool) (next bson.Document, err error) {
 	buf := takeBuffer()
 	defer giveBuffer(buf)
-	c.request = command.Request{Body: body, Sequences: c.sequencesOf(m), Conn: &c.client, Exhaust: m.Flags&wire.ExhaustAllowed != 0}
+	c.request = command.Request{Body: body, Sequences: c.sequencesOf(m), Conn: &c.client, Exhaust: m.Flags&wire.ExhaustAllowed != 0, Unasked: unasked}
 	c.reply = command.Reply{Elements: append(*buf, make([]byte, wire.ReplyRoom)...), Memory: &c.replies}
 	defer c.forget(buf)
 	c.server.table.Run(c.server.base, &c.request, &c.reply)

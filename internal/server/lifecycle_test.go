@@ -193,7 +193,7 @@ func TestClientThatReadsNothing(t *testing.T) {
 }
 
 func TestTooManyConnections(t *testing.T) {
-	s := serve(t, Options{MaxConnections: 2})
+	s := serve(t, Options{Limits: Limits{Connections: 2}})
 	first := s.dial(t)
 	first.ask(ping())
 	s.dial(t).ask(ping())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,8 +18,8 @@ import (
 
 // Options tell how to serve. Zero values stand for the defaults.
 type Options struct {
-	// MaxConnections at once; one more is told so and closed. Default 20,000.
-	MaxConnections int
+	// Limits of connections at once: one more is told so and closed. Without a total it is 20,000.
+	Limits Limits
 	// StallTimeout lets a client go that sends nothing for this long in the middle of a message, or takes nothing
 	// of a reply. Default 30 s. Between messages a client may be silent for ever.
 	StallTimeout time.Duration
@@ -33,9 +34,6 @@ type Options struct {
 }
 
 func (o *Options) setDefaults() {
-	if o.MaxConnections == 0 {
-		o.MaxConnections = 20_000
-	}
 	if o.StallTimeout == 0 {
 		o.StallTimeout = 30 * time.Second
 	}
@@ -70,6 +68,9 @@ type Server struct {
 		stopped bool
 		lastID  int64
 		conns   map[*conn]bool
+		// addresses has the number of connections by where they come from.
+		addresses map[netip.Prefix]int
+		limits    Limits
 	}
 }
 
@@ -82,7 +83,8 @@ func New(listener net.Listener, table *command.Table, counters *command.Counters
 	}
 	s.base, s.interrupt = context.WithCancelCause(context.Background())
 	s.mu.conns = make(map[*conn]bool)
-	counters.ConnectionsMax = int64(options.MaxConnections)
+	s.mu.addresses = make(map[netip.Prefix]int)
+	s.SetLimits(options.Limits)
 	return s
 }
 
@@ -148,6 +150,7 @@ func (s *Server) every(interval time.Duration, do func()) {
 
 // accept starts a connection, or turns it away.
 func (s *Server) accept(nc net.Conn) {
+	from := placeOf(nc)
 	s.mu.Lock()
 	if s.mu.stopped {
 		s.mu.Unlock()
@@ -156,34 +159,43 @@ func (s *Server) accept(nc net.Conn) {
 	}
 	// Under the lock, so that Shutdown never waits before this is counted.
 	s.wait.Add(1)
-	full := len(s.mu.conns) >= s.options.MaxConnections
+	refused := s.mu.limits.refuse(len(s.mu.conns), s.mu.addresses[from])
 	var c *conn
-	if !full {
+	if refused == nil {
 		s.mu.lastID++
 		if s.options.TLS != nil {
 			nc = s.options.TLS.serve(nc)
 		}
 		c = newConn(s, nc, s.mu.lastID)
+		c.from = from
 		s.mu.conns[c] = true
+		s.mu.addresses[from]++
 	}
 	s.mu.Unlock()
-	if full {
-		s.turnAway(nc)
+	if refused != nil {
+		s.turnAway(nc, refused)
 		return
 	}
 	s.counters.ConnectionsTotal.Add(1)
 	s.counters.ConnectionsCurrent.Add(1)
-	s.table.Operations().Connect(&c.client)
+	s.table.Connect(&c.client)
 	go c.run()
 }
 
-// turnAway tells a client that there are too many connections. Only a few are told at a time; beyond those, the connection just closes.
-func (s *Server) turnAway(nc net.Conn) {
+// turnAway tells a client that there are too many connections. Only a few are told at a time, and none whose connection would have to be
+// encrypted first; beyond those, the connection just closes, as MongoDB's does.
+func (s *Server) turnAway(nc net.Conn, r *refusal) {
 	s.counters.ConnectionsRejected.Add(1)
-	s.log.Warn("connection refused, there are too many", "remote", remoteOf(nc), "limit", s.options.MaxConnections)
-	select {
-	case s.refusing <- struct{}{}:
-	default:
+	s.table.Refuse(r.limit, "remote", remoteOf(nc), "limit", r.most)
+	told := s.options.TLS == nil
+	if told {
+		select {
+		case s.refusing <- struct{}{}:
+		default:
+			told = false
+		}
+	}
+	if !told {
 		nc.Close()
 		s.wait.Done()
 		return
@@ -194,7 +206,7 @@ func (s *Server) turnAway(nc net.Conn) {
 		defer nc.Close()
 		nc.SetReadDeadline(time.Now().Add(time.Second))
 		c := newConn(s, nc, 0)
-		c.refuse(mongoerr.New(mongoerr.OperationFailed, "too many connections: the limit is %d", s.options.MaxConnections))
+		c.refuse(r.err())
 	}()
 }
 
@@ -202,8 +214,11 @@ func (s *Server) turnAway(nc net.Conn) {
 func (s *Server) remove(c *conn) {
 	s.mu.Lock()
 	delete(s.mu.conns, c)
+	if s.mu.addresses[c.from]--; s.mu.addresses[c.from] <= 0 {
+		delete(s.mu.addresses, c.from)
+	}
 	s.mu.Unlock()
-	s.table.Operations().Disconnect(&c.client)
+	s.table.Disconnect(&c.client)
 	s.counters.ConnectionsCurrent.Add(-1)
 	s.wait.Done()
 }

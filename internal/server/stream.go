@@ -24,8 +24,13 @@ type stream struct {
 	buffers  net.Buffers
 }
 
-// begin starts the limits of a message whose first bytes are there.
-func (s *stream) begin() { s.until = time.Now().Add(messageTimeout) }
+// begin starts the limits of a message whose first bytes are there; by is when it must be there at the latest, zero where nothing else is said.
+func (s *stream) begin(by time.Time) {
+	s.until = time.Now().Add(messageTimeout)
+	if !by.IsZero() && by.Before(s.until) {
+		s.until = by
+	}
+}
 
 // end lifts the limits.
 func (s *stream) end() {
