@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -134,7 +135,7 @@ func (g *Gateway) serve(recent *command.RecentLog, cfg *config.Config) {
 	})
 	g.table.RegisterData(&command.Data{
 		Catalog: g.catalog, Cursors: cursors, Now: time.Now, Upkeep: upkeep{g.runner},
-		Exec: &exec.Executor{Backends: g.backends, Gone: g.gone, Memory: g.budget},
+		Exec: &exec.Executor{Backends: g.backends, Gone: g.gone, Sends: sendsOf(g.catalog), Memory: g.budget},
 	})
 	metrics := observe.New(g.table.Names())
 	metrics.Add(observe.NewFigures(observe.Sources{
@@ -147,7 +148,10 @@ func (g *Gateway) serve(recent *command.RecentLog, cfg *config.Config) {
 	g.stop = stop
 	go func() {
 		defer close(g.done)
-		g.runner.Run(running)
+		var upkeep sync.WaitGroup
+		upkeep.Go(func() { g.catalog.Keep(running) })
+		upkeep.Go(func() { g.runner.Run(running) })
+		upkeep.Wait()
 	}()
 	go func() { g.failed <- g.server.Serve() }()
 	g.log.Info("serving", "address", g.Addr().String())

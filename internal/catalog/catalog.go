@@ -27,16 +27,23 @@ type Catalog struct {
 	store    store
 	stray    []backend.Namespace
 
+	members *membership // nil: this gateway has the catalog for itself
+
 	snapshot atomic.Pointer[Snapshot]
 	users    users
 
 	// databases is held while partitions that have databases of their own are made, and while such a database is dropped.
 	databases semaphore
 
+	noted     atomic.Int64 // decisions
+	finishing semaphore    // one pass over what waits for other gateways, in Keep
+
 	mu struct {
 		sync.Mutex // never held over I/O; publishing takes it
 		gates      map[string]*gate
 		unlisted   map[string]*record // of collections that the configuration does not have any more
+		published  int64              // counts what publish has done
+		dropping   map[string]int64   // partitions, by id → the version that every gateway must have seen before they are dropped
 	}
 }
 
@@ -101,7 +108,7 @@ func acquireAll(ctx context.Context, list ...semaphore) (release func(), err err
 // Open loads the catalog, finishes or undoes what a crash cut short, and publishes the first snapshot. What a backend that does
 // not answer keeps from being finished is logged, and left to Sweep; so are indexes, which can take long to build. The configuration must not contradict the partitions that exist: see Reload.
 func Open(ctx context.Context, opts Options) (*Catalog, error) {
-	c := &Catalog{log: opts.Log, now: opts.Now, backends: map[string]deployment{}, databases: newSemaphore(), users: users{changes: newSemaphore()}}
+	c := &Catalog{log: opts.Log, now: opts.Now, backends: map[string]deployment{}, databases: newSemaphore(), users: users{changes: newSemaphore()}, finishing: newSemaphore()}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -117,22 +124,36 @@ func Open(ctx context.Context, opts Options) (*Catalog, error) {
 		}
 	}
 	c.store = store{on: c.backends[opts.Config.Default], database: opts.Config.CatalogDatabase()}
-	c.mu.gates, c.mu.unlisted = map[string]*gate{}, map[string]*record{}
-	records, partitions, err := c.store.load(ctx)
+	if opts.Config.Shared() {
+		c.share(opts.Config)
+		if err := c.members.join(ctx); err != nil {
+			return nil, err
+		}
+	}
+	c.mu.gates, c.mu.unlisted, c.mu.dropping = map[string]*gate{}, map[string]*record{}, map[string]int64{}
+	l, err := c.store.load(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if err := c.loadUsers(ctx, opts.Config.Users); err != nil {
 		return nil, err
 	}
-	for _, r := range records {
-		c.mu.unlisted[r.namespace] = r
+	first, unlisted, err := c.configured(opts.Config, l)
+	if err == nil {
+		err = c.refuseUnfit(ctx, first, l, unlisted)
 	}
-	first := &Snapshot{Version: 1, collections: map[string]*Collection{}, config: opts.Config}
-	if first, err = c.configured(ctx, first, opts.Config, partitions); err != nil {
+	if err != nil {
 		return nil, err
 	}
+	c.mu.unlisted = unlisted
+	first.Version = 1
 	c.snapshot.Store(first)
+	if c.members != nil {
+		if err := c.members.opened(ctx); err != nil {
+			return nil, err
+		}
+		c.underLease()
+	}
 	if err := errors.Join(c.sweepPartitions(ctx), c.dropTrials(ctx)); err != nil {
 		c.log.Warn("partitions could not be finished or undone", "error", err)
 	}
@@ -173,13 +194,33 @@ func (c *Catalog) gate(ns string) (*gate, error) {
 	return g, nil
 }
 
-// publish puts another version of a collection into a new snapshot. The caller holds the collection's changes.
-func (c *Catalog) publish(ns string, r *record, all []route.Partition) {
+// publish puts what was stored of a collection into a new snapshot: its record (nil: no other one), partitions that were added or changed, and those
+// that are forgotten. What has come from other gateways meanwhile, and is newer, stays.
+func (c *Catalog) publish(ns string, r *record, put, gone []route.Partition) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.mu.published++
 	old := c.snapshot.Load()
+	col := old.collections[ns]
+	if col == nil {
+		return
+	}
+	if r == nil || r.change < col.record.change {
+		r = col.record
+	}
+	known := make(map[string]int64, len(col.All))
+	for _, p := range col.All {
+		known[partitionID(p)] = p.Change
+	}
+	put = slices.DeleteFunc(slices.Clone(put), func(p route.Partition) bool {
+		change, there := known[partitionID(p)]
+		if !there && p.Change > 1 {
+			c.members.distrust() // it may have been dropped meanwhile
+		}
+		return there && change > p.Change
+	})
 	next := &Snapshot{Version: old.Version + 1, collections: maps.Clone(old.collections), config: old.config}
-	next.collections[ns] = newCollection(old.collections[ns].config, r, all)
+	next.collections[ns] = newCollection(col.config, r, append(without(without(col.All, gone), put), put...), c.Shared())
 	c.snapshot.Store(next)
 }
 

@@ -4,31 +4,52 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"oxbow/internal/mongoerr"
 	"oxbow/internal/route"
 )
 
-// Drop drops a collection at once: every partition, its indexes and options. It reports whether there was one.
-func (c *Catalog) Drop(ctx context.Context, ns string) (bool, error) {
+// Drop drops a collection at once: every partition, its indexes and options. It reports whether there was one. Where the catalog is shared, the collections
+// of its partitions go when no gateway can have an insert under way to them; until then nobody finds them either.
+func (c *Catalog) Drop(ctx context.Context, ns string) (found bool, err error) {
 	g, err := c.gate(ns)
 	if err != nil {
 		return false, err
 	}
-	release, err := acquireAll(ctx, g.physical, g.changes)
+	marked, err := c.mark(ctx, g, ns, func() ([]route.Partition, error) {
+		col := c.Snapshot().Collection(ns)
+		if col.Created {
+			// A record that is not created and has partitions is a drop cut short: Sweep finishes it.
+			forget := func(r *record) {
+				r.created, r.options, r.indexes, r.indexing, r.uuid = false, nil, nil, false, [16]byte{}
+			}
+			if err := c.retire(ctx, ns, col.All, forget); err != nil {
+				return nil, err
+			}
+			found = true
+		}
+		if !found {
+			return nil, nil
+		}
+		if !c.Snapshot().Collection(ns).Created { // nobody has made it again
+			if err := c.markLeft(ctx, ns); err != nil {
+				return nil, err
+			}
+		}
+		return c.Snapshot().Collection(ns).dropping(), nil
+	})
+	if err != nil || !found {
+		return found, err
+	}
+	told, err := c.members.announce(ctx)
+	if err == nil {
+		err = c.members.awaitSeen(ctx, told)
+	}
 	if err != nil {
-		return false, err
+		return true, err
 	}
-	defer release()
-	col := c.Snapshot().Collection(ns)
-	if !col.Created {
-		return false, nil
-	}
-	// A record that is not created and has partitions is a drop cut short: Sweep finishes it.
-	forget := func(r *record) {
-		r.created, r.options, r.indexes, r.indexing, r.uuid = false, nil, nil, false, [16]byte{}
-	}
-	return true, c.dropPartitions(ctx, ns, col.All, forget)
+	return true, c.dropWhenSeen(ctx, g, ns, marked)
 }
 
 // DropDatabase drops the collections with a layout of a database. Plain collections are the caller's business.
@@ -44,22 +65,29 @@ func (c *Catalog) DropDatabase(ctx context.Context, database string) error {
 	return errors.Join(errs...)
 }
 
-// DropPartition drops a partition for good, whatever its state.
+// DropPartition drops a partition for good, whatever its state: see Drop. ErrDecided where another gateway is about to.
 func (c *Catalog) DropPartition(ctx context.Context, ns, name string) error {
 	g, err := c.gate(ns)
 	if err != nil {
 		return err
 	}
-	release, err := acquireAll(ctx, g.physical, g.changes)
+	marked, err := c.mark(ctx, g, ns, func() ([]route.Partition, error) {
+		p, err := c.partition(ns, name)
+		if err != nil {
+			return nil, err
+		}
+		if p.State == route.Dropping && !c.mine(p) {
+			return nil, fmt.Errorf("%w: %w", ErrDecided, mongoerr.New(mongoerr.IllegalOperation, "partition %s is being dropped", name))
+		}
+		if err := c.retire(ctx, ns, []route.Partition{p}, func(*record) {}); err != nil {
+			return nil, err
+		}
+		return c.markDropping(ctx, ns, []route.Partition{p})
+	})
 	if err != nil {
 		return err
 	}
-	defer release()
-	p, err := c.partition(ns, name)
-	if err != nil {
-		return err
-	}
-	return c.dropPartitions(ctx, ns, []route.Partition{p}, func(*record) {})
+	return c.dropWhenSeen(ctx, g, ns, marked)
 }
 
 // partition returns a collection's partition by its physical name.
@@ -71,47 +99,188 @@ func (c *Catalog) partition(ns, name string) (route.Partition, error) {
 	return *p, nil
 }
 
-// dropPartitions takes partitions out of routing, drops them and forgets them. change is applied to the collection's record first. The caller
-// holds the collection's physical and changes.
-func (c *Catalog) dropPartitions(ctx context.Context, ns string, victims []route.Partition, change func(*record)) error {
+// mark runs a change that marks partitions as Dropping, while nothing else of the collection changes.
+func (c *Catalog) mark(ctx context.Context, g *gate, ns string, change func() ([]route.Partition, error)) (marked []route.Partition, err error) {
+	if err := g.changes.acquire(ctx); err != nil {
+		return nil, err
+	}
+	defer g.changes.release()
+	err = c.deciding(ctx, func() error {
+		marked, err = change()
+		return err
+	})
+	return marked, err
+}
+
+// retire stores in a collection's record that the names of partitions are used, and another change. What is being made stays in it until it is marked
+// itself. The caller holds the collection's changes.
+func (c *Catalog) retire(ctx context.Context, ns string, victims []route.Partition, change func(*record)) error {
 	col := c.Snapshot().Collection(ns)
 	r := *col.record
 	change(&r)
-	marked := make([]route.Partition, len(victims))
-	for i, p := range victims {
+	for _, p := range victims {
 		// A name that was never used physically counts as used, too: simpler, and as safe.
 		r.used = max(r.used, p.End)
-		p.State, p.Since = route.Dropping, c.nowMillis()
-		marked[i] = p
 	}
-	if err := c.store.putRecord(ctx, &r); err != nil {
+	r.making = creating(col.All)
+	stored, err := c.store.swapRecord(ctx, r)
+	if err != nil {
 		return err
 	}
-	if err := c.store.putPartitions(ctx, ns, marked); err != nil {
-		return err
-	}
-	c.publish(ns, &r, replaced(col.All, marked))
-	return c.dropMarked(ctx, ns, marked)
+	c.publish(ns, stored, nil, nil)
+	return nil
 }
 
-// dropMarked drops partitions that are stored as Dropping and forgets those that are gone.
-func (c *Catalog) dropMarked(ctx context.Context, ns string, marked []route.Partition) error {
-	col := c.Snapshot().Collection(ns)
-	errs := each(marked, func(p route.Partition) error { return c.dropPhysical(ctx, col, p) })
-	var gone []route.Partition
-	for i, err := range errs {
-		if err == nil {
-			gone = append(gone, marked[i])
+// markLeft marks what is left of a collection that was dropped. The caller holds the collection's changes.
+func (c *Catalog) markLeft(ctx context.Context, ns string) error {
+	left := slices.DeleteFunc(slices.Clone(c.Snapshot().Collection(ns).All), func(p route.Partition) bool { return p.State == route.Dropping })
+	_, err := c.markDropping(ctx, ns, left)
+	return err
+}
+
+// markDropping takes partitions out of routing for good. One that another gateway has only put into the record so far is stored in its place, so that
+// it can't store it as being made any more.
+func (c *Catalog) markDropping(ctx context.Context, ns string, victims []route.Partition) ([]route.Partition, error) {
+	marked := slices.Clone(victims)
+	for i := range marked {
+		marked[i].State, marked[i].Since = route.Dropping, c.nowMillis()
+	}
+	marked, err := c.storePartitions(ctx, ns, victims, marked)
+	if err != nil {
+		return nil, err
+	}
+	c.publish(ns, nil, marked, nil)
+	return marked, nil
+}
+
+// dropping returns the partitions that are marked.
+func (col *Collection) dropping() []route.Partition {
+	return slices.DeleteFunc(slices.Clone(col.All), func(p route.Partition) bool { return p.State != route.Dropping })
+}
+
+// dropWhenSeen drops marked partitions at once if no gateway can have an insert under way to one. Otherwise they wait for Keep, or Sweep.
+func (c *Catalog) dropWhenSeen(ctx context.Context, g *gate, ns string, marked []route.Partition) error {
+	if err := c.awaitDrain(ctx, marked); err != nil {
+		return err
+	}
+	ready := c.drained(marked)
+	if len(ready) == 0 {
+		return nil
+	}
+	if err := g.physical.acquire(ctx); err != nil {
+		return err
+	}
+	defer g.physical.release()
+	return c.dropMarked(ctx, ns, ready)
+}
+
+// awaitDrain notes for partitions which version every gateway must have seen before they are dropped.
+func (c *Catalog) awaitDrain(ctx context.Context, marked []route.Partition) error {
+	told, err := c.members.announce(ctx)
+	if err != nil || c.members == nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range marked {
+		if _, known := c.mu.dropping[partitionID(p)]; !known {
+			c.mu.dropping[partitionID(p)] = told
 		}
 	}
-	if err := c.store.deletePartitions(ctx, gone); err != nil {
+	return nil
+}
+
+// drained returns those of marked partitions to which no gateway can have an insert under way.
+func (c *Catalog) drained(marked []route.Partition) []route.Partition {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(marked), func(p route.Partition) bool {
+		told, known := c.mu.dropping[partitionID(p)]
+		return c.members != nil && (!known || !c.members.drainedBy(told))
+	})
+}
+
+// finishDrops drops the partitions that had to wait for other gateways, and those of gateways that are gone.
+func (c *Catalog) finishDrops(ctx context.Context) error {
+	var errs []error
+	for _, col := range c.Snapshot().Collections("") {
+		waiting := slices.DeleteFunc(col.dropping(), func(p route.Partition) bool { return !c.mine(p) })
+		if len(waiting) == 0 {
+			continue
+		}
+		if c.unannounced(waiting) {
+			errs = append(errs, c.awaitDrain(ctx, waiting))
+		}
+		ready := c.drained(waiting)
+		g, err := c.gate(col.Namespace())
+		if err != nil || len(ready) == 0 || !g.physical.tryAcquire() {
+			continue // somebody is at it
+		}
+		errs = append(errs, c.dropMarked(ctx, col.Namespace(), ready))
+		g.physical.release()
+	}
+	return errors.Join(errs...)
+}
+
+// unannounced reports whether it is not known of a marked partition which version has it.
+func (c *Catalog) unannounced(marked []route.Partition) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(marked, func(p route.Partition) bool {
+		_, known := c.mu.dropping[partitionID(p)]
+		return !known
+	})
+}
+
+// dropMarked drops partitions that are stored as Dropping and forgets those that are gone. The caller holds the collection's physical.
+func (c *Catalog) dropMarked(ctx context.Context, ns string, marked []route.Partition) error {
+	col := c.Snapshot().Collection(ns)
+	marked = slices.DeleteFunc(slices.Clone(marked), func(p route.Partition) bool { // dropped while this waited
+		now := col.Partition(p.Name())
+		return now == nil || now.Change != p.Change
+	})
+	errs := each(marked, func(p route.Partition) error { return c.dropPhysical(ctx, col, p) })
+	var dropped []route.Partition
+	for i, err := range errs {
+		if err == nil {
+			dropped = append(dropped, marked[i])
+		}
+	}
+	if err := c.forgetMaking(ctx, ns, dropped); err != nil {
 		return errors.Join(append(errs, err)...)
 	}
-	c.publish(ns, col.record, without(col.All, gone))
-	if err := errors.Join(errs...); err != nil {
+	if err := c.forget(ctx, ns, dropped); err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	c.publish(ns, nil, nil, dropped)
+	c.mu.Lock()
+	for _, p := range dropped {
+		delete(c.mu.dropping, partitionID(p))
+	}
+	c.mu.Unlock()
+	_, err := c.members.announce(ctx)
+	if err := errors.Join(append(errs, err)...); err != nil {
 		return fmt.Errorf("drop partitions of %s: %w", ns, err)
 	}
 	return nil
+}
+
+// forgetMaking takes partitions that are dropped off those that the record says are being made: without documents of their own they would
+// be made again.
+func (c *Catalog) forgetMaking(ctx context.Context, ns string, dropped []route.Partition) error {
+	return c.deciding(ctx, func() error {
+		r := *c.Snapshot().Collection(ns).record
+		left := without(r.making, dropped)
+		if len(left) == len(r.making) {
+			return nil
+		}
+		r.making = left
+		stored, err := c.store.swapRecord(ctx, r)
+		if err == nil {
+			c.publish(ns, stored, nil, nil)
+		}
+		return err
+	})
 }
 
 // dropPhysical drops a partition's collection, and its database if that was made for partitions and is empty now.
@@ -130,82 +299,8 @@ func (c *Catalog) dropPhysical(ctx context.Context, col *Collection, p route.Par
 	if err := d.drop(ctx, p.Database, p.Collection); err != nil {
 		return err
 	}
-	if c.Snapshot().Uses(p.Backend, p.Database) {
-		return nil
+	if c.Shared() || c.Snapshot().Uses(p.Backend, p.Database) {
+		return nil // another gateway may be about to make a partition in it
 	}
 	return d.dropEmptyDatabase(ctx, p.Database)
-}
-
-// Sweep finishes what a crash or a backend's error cut short: recorded partitions are made, dropped ones are dropped, and so are those
-// of a collection whose drop was recorded; indexes are made or dropped where partitions don't follow the collection's list.
-func (c *Catalog) Sweep(ctx context.Context) error {
-	err := c.sweepPartitions(ctx)
-	for _, col := range c.Snapshot().Collections("") {
-		if col.record.indexing {
-			err = errors.Join(err, c.finishIndexes(ctx, col.Namespace()))
-		}
-	}
-	return err
-}
-
-func (c *Catalog) sweepPartitions(ctx context.Context) error {
-	var errs []error
-	for _, col := range c.Snapshot().Collections("") {
-		if col.unfinished() {
-			errs = append(errs, c.sweep(ctx, col.Namespace()))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// unfinished reports whether sweep has something to do.
-func (col *Collection) unfinished() bool {
-	for _, p := range col.All {
-		if !col.Created || p.State == route.Creating || p.State == route.Dropping {
-			return true
-		}
-	}
-	return false
-}
-
-func (c *Catalog) sweep(ctx context.Context, ns string) error {
-	g, err := c.gate(ns)
-	if err != nil {
-		return err
-	}
-	release, err := acquireAll(ctx, g.physical, g.changes)
-	if err != nil {
-		return err
-	}
-	defer release()
-	col := c.Snapshot().Collection(ns)
-	if !col.Created {
-		c.log.Info("finishing a drop that was cut short", "collection", ns)
-		return c.dropPartitions(ctx, ns, col.All, func(*record) {})
-	}
-	var creating, dropping []route.Partition
-	for _, p := range col.All {
-		switch p.State {
-		case route.Creating:
-			creating = append(creating, p)
-		case route.Dropping:
-			dropping = append(dropping, p)
-		}
-	}
-	var errs []error
-	if len(dropping) > 0 {
-		c.log.Info("dropping partitions whose drop was cut short", "collection", ns, "partitions", len(dropping))
-		errs = append(errs, c.dropMarked(ctx, ns, dropping))
-	}
-	// A range's partitions may be of several attempts: what is foreign is renamed range by range.
-	for len(creating) > 0 {
-		n := 1
-		for n < len(creating) && creating[n].Start == creating[0].Start {
-			n++
-		}
-		c.log.Info("making partitions whose making was cut short", "collection", ns, "partitions", n)
-		errs = append(errs, c.finish(ctx, ns, creating[:n]))
-		creating = creating[n:]
-	}
-	return errors.Join(errs...)
 }

@@ -14,20 +14,35 @@ import (
 	"oxbow/internal/route"
 )
 
-// markIndexed stores that every partition has the indexes of the list. The caller holds the collection's indexing.
-func (c *Catalog) markIndexed(ctx context.Context, g *gate, ns string) error {
+// markIndexed stores that every partition has the indexes of the list as it was changed last with the change listed. If it has been changed again since, whoever
+// did that is still at it. The caller holds the collection's indexing.
+func (c *Catalog) markIndexed(ctx context.Context, g *gate, ns string, listed int64) error {
 	if err := g.changes.acquire(ctx); err != nil {
 		return err
 	}
 	defer g.changes.release()
-	col := c.Snapshot().Collection(ns)
-	r := *col.record
-	r.indexing = false
-	if err := c.store.putRecord(ctx, &r); err != nil {
+	err := c.deciding(ctx, func() error {
+		r := *c.Snapshot().Collection(ns).record
+		if r.listed != listed || !r.indexing {
+			return nil
+		}
+		r.indexing = false
+		return c.storeRecord(ctx, r)
+	})
+	if err != nil {
 		return err
 	}
-	c.publish(ns, &r, col.All)
-	return nil
+	_, err = c.members.announce(ctx)
+	return err
+}
+
+// storeRecord stores a collection's record and publishes it.
+func (c *Catalog) storeRecord(ctx context.Context, r record) error {
+	stored, err := c.store.swapRecord(ctx, r)
+	if err == nil {
+		c.publish(r.namespace, stored, nil, nil)
+	}
+	return err
 }
 
 func allDone(outcomes []Outcome) bool {
@@ -45,7 +60,8 @@ func (c *Catalog) finishIndexes(ctx context.Context, ns string) error {
 		return nil // a command is at work
 	}
 	defer g.indexing.release()
-	if !c.Snapshot().Collection(ns).record.indexing {
+	r := c.Snapshot().Collection(ns).record
+	if !r.indexing {
 		return nil
 	}
 	c.log.Info("finishing an index command that was cut short", "collection", ns)
@@ -57,7 +73,10 @@ func (c *Catalog) finishIndexes(ctx context.Context, ns string) error {
 	})
 	if err == nil && len(duplicates) > 0 {
 		c.log.Warn("unique indexes are taken back: keys are there twice", "collection", ns, "indexes", duplicates)
-		outcomes, err = c.unlistIndexes(ctx, g, ns, duplicates)
+		var listed int64
+		if outcomes, listed, err = c.unlistIndexes(ctx, g, ns, duplicates); err == nil {
+			r = &record{listed: listed}
+		}
 	}
 	for _, t := range outcomes {
 		err = errors.Join(err, t.Err)
@@ -65,7 +84,7 @@ func (c *Catalog) finishIndexes(ctx context.Context, ns string) error {
 	if err != nil {
 		return fmt.Errorf("finish the indexes of %s: %w", ns, err)
 	}
-	return c.markIndexed(ctx, g, ns)
+	return c.markIndexed(ctx, g, ns, r.listed)
 }
 
 // alignIndexes makes a partition have the indexes of a list and no others. duplicates are those that were refused since a key is there twice.

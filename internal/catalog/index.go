@@ -38,7 +38,8 @@ func (c *Catalog) CreateIndexes(ctx context.Context, ns string, specs []bson.Doc
 		return 0, nil, err
 	}
 	behind := c.Snapshot().Collection(ns).record.indexing
-	if err := c.listIndexes(ctx, g, ns, fresh); err != nil {
+	fresh, listed, err := c.listIndexes(ctx, g, ns, fresh)
+	if err != nil {
 		return 0, nil, err
 	}
 	outcomes, err = c.onPartitions(ctx, g, ns, func(d deployment, p route.Partition) error {
@@ -48,11 +49,11 @@ func (c *Catalog) CreateIndexes(ctx context.Context, ns string, specs []bson.Doc
 		return len(fresh), outcomes, err
 	}
 	if duplicate := firstDuplicate(outcomes); duplicate != nil && len(fresh) > 0 {
-		_, err := c.unlistIndexes(ctx, g, ns, indexNames(fresh))
+		_, _, err := c.unlistIndexes(ctx, g, ns, indexNames(fresh))
 		return 0, nil, errors.Join(duplicate, err)
 	}
 	if !behind && len(fresh) > 0 && allDone(outcomes) {
-		err = c.markIndexed(ctx, g, ns)
+		err = c.markIndexed(ctx, g, ns, listed)
 	}
 	return len(fresh), outcomes, err
 }
@@ -76,9 +77,9 @@ func (c *Catalog) DropIndexes(ctx context.Context, ns string, index bson.Value) 
 		return nil, err
 	}
 	behind := col.record.indexing
-	outcomes, err = c.unlistIndexes(ctx, g, ns, names)
+	outcomes, listed, err := c.unlistIndexes(ctx, g, ns, names)
 	if err == nil && !behind && allDone(outcomes) {
-		err = c.markIndexed(ctx, g, ns)
+		err = c.markIndexed(ctx, g, ns, listed)
 	}
 	return outcomes, err
 }
@@ -249,69 +250,97 @@ func indexNames(specs []bson.Document) []string {
 	return list
 }
 
-// listIndexes adds indexes to a collection's list; the collection exists afterwards.
-func (c *Catalog) listIndexes(ctx context.Context, g *gate, ns string, fresh []bson.Document) error {
-	if err := g.changes.acquire(ctx); err != nil {
-		return err
-	}
-	defer g.changes.release()
-	col := c.Snapshot().Collection(ns)
-	if !col.Created {
-		if err := c.markCreated(ctx, col, nil); err != nil {
-			return err
+// listIndexes adds indexes to a collection's list, those that another gateway has not added meanwhile, and returns these and the change that listed
+// them; the collection exists afterwards.
+func (c *Catalog) listIndexes(ctx context.Context, g *gate, ns string, wanted []bson.Document) (fresh []bson.Document, listed int64, err error) {
+	err = c.relist(ctx, g, ns, func(col *Collection) ([]bson.Document, error) {
+		fresh = nil
+		for _, spec := range wanted {
+			known, err := col.hasIndex(spec)
+			if err != nil {
+				return nil, err
+			}
+			if !known {
+				fresh = append(fresh, spec)
+			}
 		}
-		col = c.Snapshot().Collection(ns)
+		return slices.Concat(col.Indexes, fresh), nil
+	})
+	if err != nil {
+		return nil, 0, err
 	}
-	if len(fresh) == 0 {
-		return nil
-	}
-	return c.setIndexes(ctx, col, slices.Concat(col.Indexes, fresh))
+	return fresh, c.Snapshot().Collection(ns).record.listed, nil
 }
 
-// unlistIndexes takes indexes off a collection's list and drops them on every partition.
-func (c *Catalog) unlistIndexes(ctx context.Context, g *gate, ns string, names []string) ([]Outcome, error) {
-	if err := g.changes.acquire(ctx); err != nil {
-		return nil, err
-	}
-	col := c.Snapshot().Collection(ns)
-	left := slices.DeleteFunc(slices.Clone(col.Indexes), func(spec bson.Document) bool { return slices.Contains(names, nameOf(spec)) })
-	err := c.setIndexes(ctx, col, left)
-	g.changes.release()
+// unlistIndexes takes indexes off a collection's list and drops them on every partition. listed is the change that did it.
+func (c *Catalog) unlistIndexes(ctx context.Context, g *gate, ns string, names []string) (outcomes []Outcome, listed int64, err error) {
+	err = c.relist(ctx, g, ns, func(col *Collection) ([]bson.Document, error) {
+		return slices.DeleteFunc(slices.Clone(col.Indexes), func(spec bson.Document) bool { return slices.Contains(names, nameOf(spec)) }), nil
+	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return c.onPartitions(ctx, g, ns, func(d deployment, p route.Partition) error {
+	listed = c.Snapshot().Collection(ns).record.listed
+	outcomes, err = c.onPartitions(ctx, g, ns, func(d deployment, p route.Partition) error {
 		var errs []error
 		for _, name := range names {
 			errs = append(errs, d.dropIndex(ctx, p.Database, p.Collection, name))
 		}
 		return errors.Join(errs...)
 	})
+	return outcomes, listed, err
 }
 
-// setIndexes stores another list, which partitions are about to follow: see markIndexed.
-func (c *Catalog) setIndexes(ctx context.Context, col *Collection, indexes []bson.Document) error {
-	r := *col.record
-	r.indexes, r.indexing = indexes, true
-	if err := c.store.putRecord(ctx, &r); err != nil {
+// relist stores another list of indexes, which partitions are about to follow: see markIndexed. The collection exists afterwards. Where other gateways share
+// the catalog, each has seen the list then, and all partitions that were made before are known: see alignNew.
+func (c *Catalog) relist(ctx context.Context, g *gate, ns string, list func(*Collection) ([]bson.Document, error)) error {
+	if err := g.changes.acquire(ctx); err != nil {
 		return err
 	}
-	c.publish(col.Namespace(), &r, col.All)
-	return nil
+	changed := false
+	err := c.deciding(ctx, func() error {
+		if !c.Snapshot().Collection(ns).Created {
+			if err := c.markCreated(ctx, ns, nil); err != nil {
+				return err
+			}
+			changed = true
+		}
+		col := c.Snapshot().Collection(ns)
+		indexes, err := list(col)
+		if err != nil || sameList(indexes, col.Indexes) {
+			return err
+		}
+		changed = true
+		r := *col.record
+		r.indexes, r.indexing, r.listed, r.lister = indexes, true, max(0, r.change)+1, c.members.self()
+		return c.storeRecord(ctx, r)
+	})
+	g.changes.release()
+	if err != nil || !changed || !c.Shared() {
+		return err
+	}
+	told, err := c.members.announce(ctx)
+	if err == nil {
+		err = c.members.awaitSeen(ctx, told)
+	}
+	if err != nil {
+		return err
+	}
+	return c.reload(ctx)
 }
 
 // onPartitions runs f on each partition that is there, one at a time. Between two, and during none, partitions may be dropped.
 func (c *Catalog) onPartitions(ctx context.Context, g *gate, ns string, f func(deployment, route.Partition) error) ([]Outcome, error) {
 	var outcomes []Outcome
 	for _, p := range c.Snapshot().Collection(ns).All {
-		if p.State != route.Active && p.State != route.Hidden {
+		if !indexed(p.State) {
 			continue
 		}
 		if err := g.physical.acquire(ctx); err != nil {
 			return outcomes, err
 		}
 		col := c.Snapshot().Collection(ns)
-		if now := col.Partition(p.Name()); now != nil && (now.State == route.Active || now.State == route.Hidden) {
+		if now := col.Partition(p.Name()); now != nil && indexed(now.State) {
 			d, err := c.deployment(p)
 			if err == nil {
 				err = aboutCollection(f(d, p), backend.Namespace{Database: p.Database, Collection: p.Collection}, ns)
@@ -321,6 +350,11 @@ func (c *Catalog) onPartitions(ctx context.Context, g *gate, ns string, f func(d
 		g.physical.release()
 	}
 	return outcomes, nil
+}
+
+// indexed reports whether a partition in a state has the collection's indexes.
+func indexed(s route.State) bool {
+	return s == route.Active || s == route.Hidden || s == route.Returning
 }
 
 // aboutCollection is a backend's error on a physical collection as the application gets it: with the name of its own collection.

@@ -24,7 +24,7 @@ func (c *Catalog) Ensure(ctx context.Context, ns string, places []route.Place) (
 	defer g.changes.release()
 	for _, p := range places {
 		for at := p.Start; ; {
-			end, err := c.ensureRange(ctx, ns, at)
+			end, err := c.decideRange(ctx, ns, at)
 			if err != nil {
 				return nil, fmt.Errorf("make partitions of %s: %w", ns, err)
 			}
@@ -48,18 +48,25 @@ func (c *Catalog) Create(ctx context.Context, ns string, options bson.Document) 
 		return nil, err
 	}
 	defer g.changes.release()
-	col := c.Snapshot().Collection(ns)
-	if col.Created {
-		if !sameOptions(col.Options, options) {
-			return nil, mongoerr.New(mongoerr.NamespaceExists, "Collection %s already exists.", ns)
+	found := false
+	err = c.deciding(ctx, func() error {
+		col := c.Snapshot().Collection(ns)
+		if found = col.Created; found {
+			if !sameOptions(col.Options, options) {
+				return mongoerr.New(mongoerr.NamespaceExists, "Collection %s already exists.", ns)
+			}
+			return nil
 		}
-		return c.Snapshot(), nil
+		return c.markCreated(ctx, ns, options)
+	})
+	if err != nil || found {
+		return c.Snapshot(), err
 	}
-	if err := c.markCreated(ctx, col, options); err != nil {
+	if _, err := c.members.announce(ctx); err != nil {
 		return nil, err
 	}
-	if col.Table.Layout.Time == nil {
-		if _, err := c.ensureRange(ctx, ns, 0); err != nil {
+	if c.Snapshot().Collection(ns).Table.Layout.Time == nil {
+		if _, err := c.decideRange(ctx, ns, 0); err != nil {
 			return nil, fmt.Errorf("make partitions of %s: %w", ns, err)
 		}
 	}
@@ -72,49 +79,73 @@ func sameOptions(a, b bson.Document) bool {
 	return len(a) <= empty && len(b) <= empty || slices.Equal(a, b)
 }
 
-// markCreated stores that a collection exists.
-func (c *Catalog) markCreated(ctx context.Context, col *Collection, options bson.Document) error {
+// markCreated stores that a collection exists. What is left of an earlier one of its name, whose drop was cut short, is marked as Dropping before, so that
+// nobody takes it for the new one's.
+func (c *Catalog) markCreated(ctx context.Context, ns string, options bson.Document) error {
+	if err := c.markLeft(ctx, ns); err != nil {
+		return err
+	}
+	col := c.Snapshot().Collection(ns)
 	r := *col.record
 	r.created, r.uuid = true, newUUID()
 	if options != nil {
 		r.options = slices.Clone(options)
 	}
 	r.configure(col.config, col.All)
-	if err := c.store.putRecord(ctx, &r); err != nil {
+	stored, err := c.store.swapRecord(ctx, r)
+	if err != nil {
 		return err
 	}
-	c.publish(col.Namespace(), &r, col.All)
+	c.publish(ns, stored, nil, nil)
 	return nil
 }
 
-// ensureRange makes what is missing of the time range around an instant and returns the range's end. The caller holds the collection's
-// changes.
+// decideRange is ensureRange until it loses to no other change. The caller holds the collection's changes.
+func (c *Catalog) decideRange(ctx context.Context, ns string, ms int64) (end int64, err error) {
+	err = c.deciding(ctx, func() error {
+		end, err = c.ensureRange(ctx, ns, ms)
+		return err
+	})
+	return end, err
+}
+
+// ensureRange makes what is missing of the time range around an instant and returns the range's end. What another gateway is making it waits for. The
+// caller holds the collection's changes.
 func (c *Catalog) ensureRange(ctx context.Context, ns string, ms int64) (end int64, err error) {
-	col := c.Snapshot().Collection(ns)
-	// Cut by partitions of every state, so that a hidden one can come back.
-	known := route.Table{Layout: col.Table.Layout, Partitions: col.All}
-	at := known.At(-1, ms)
-	missing, pending := col.lacking(at.Start)
-	if len(missing)+len(pending) == 0 {
-		return at.End, nil
-	}
-	if !col.Created {
-		if err := c.markCreated(ctx, col, nil); err != nil {
-			return 0, err
+	for {
+		col := c.Snapshot().Collection(ns)
+		// Cut by partitions of every state, so that a hidden one can come back.
+		known := route.Table{Layout: col.Table.Layout, Partitions: col.All}
+		at := known.At(-1, ms)
+		missing, pending := col.lacking(at.Start)
+		others := slices.DeleteFunc(slices.Clone(pending), c.mine)
+		switch {
+		case len(missing)+len(pending) == 0:
+			return at.End, nil
+		case !col.Created:
+			if err := c.markCreated(ctx, ns, nil); err != nil {
+				return 0, err
+			}
+			continue
+		case len(others) > 0:
+			if err := c.awaitOther(ctx, ns, others); err != nil {
+				return 0, err
+			}
+			continue
 		}
-	}
-	if len(missing) > 0 {
-		made, err := c.recordNew(ctx, ns, at.Start, at.End, missing)
-		if err != nil {
-			return 0, err
+		if len(missing) > 0 {
+			made, err := c.recordNew(ctx, ns, at.Start, at.End, missing, nil)
+			if err != nil {
+				return 0, err
+			}
+			pending = append(pending, made...)
 		}
-		pending = append(pending, made...)
+		return at.End, c.finish(ctx, ns, pending)
 	}
-	return at.End, c.finish(ctx, ns, pending)
 }
 
 // lacking returns the slots that have no partition to write to in the range from start, and the partitions of the range that are recorded and
-// perhaps not made yet.
+// perhaps not made yet. Of a collection that was dropped every slot lacks one.
 func (col *Collection) lacking(start int64) (missing []int, pending []route.Partition) {
 	slots := []int{-1}
 	if h := col.Table.Layout.Hash; h != nil {
@@ -125,11 +156,11 @@ func (col *Collection) lacking(start int64) (missing []int, pending []route.Part
 	}
 	there := map[int]bool{}
 	for _, p := range col.All {
-		if p.Start != start {
+		if p.Start != start || !col.Created {
 			continue
 		}
 		switch p.State {
-		case route.Creating:
+		case route.Creating, route.Returning:
 			pending = append(pending, p)
 			there[p.Slot] = true
 		case route.Active:
@@ -144,11 +175,15 @@ func (col *Collection) lacking(start int64) (missing []int, pending []route.Part
 	return missing, pending
 }
 
-// recordNew stores partitions of a range as Creating, under names that were never used, and publishes them.
-func (c *Catalog) recordNew(ctx context.Context, ns string, start, end int64, slots []int) ([]route.Partition, error) {
+// recordNew stores partitions of a range as Creating, under names that were never used, and publishes them: first in the collection's record, which only
+// one gateway can change at a time, so that ranges never overlap; then each by itself. not are partitions that are not made after all.
+func (c *Catalog) recordNew(ctx context.Context, ns string, start, end int64, slots []int, not []route.Partition) ([]route.Partition, error) {
 	s := c.Snapshot()
 	col := s.Collection(ns)
 	r := *col.record
+	if len(not) > 0 {
+		r.used = max(r.used, not[0].Start+1) // so that the names are not given again
+	}
 	r.configure(col.config, col.All)
 	generation := 1
 	if start < r.used {
@@ -170,17 +205,24 @@ func (c *Catalog) recordNew(ctx context.Context, ns string, start, end int64, sl
 		}
 	}
 	for i := range made {
-		made[i].Since = c.nowMillis()
+		made[i].Since, made[i].By, made[i].Change = c.nowMillis(), c.members.self(), unstored
 	}
 	r.generation = max(r.generation, int64(generation))
-	if err := c.store.putRecord(ctx, &r); err != nil {
+	r.making = append(creating(without(col.All, not)), made...)
+	stored, err := c.store.swapRecord(ctx, r)
+	if err != nil {
 		return nil, err
 	}
-	if err := c.store.putPartitions(ctx, ns, made); err != nil {
+	if made, err = c.storePartitions(ctx, ns, made, made); err != nil {
 		return nil, err
 	}
-	c.publish(ns, &r, slices.Concat(col.All, made))
+	c.publish(ns, stored, made, not)
 	return made, nil
+}
+
+// creating returns the partitions that are being made.
+func creating(all []route.Partition) []route.Partition {
+	return slices.DeleteFunc(slices.Clone(all), func(p route.Partition) bool { return p.State != route.Creating })
 }
 
 // named returns the partitions of a range under a generation, or nil if one of the names is taken.
@@ -246,15 +288,20 @@ func (col *Collection) backendOf(start int64) int {
 	return slices.Index(col.config.Over, last) + 1
 }
 
-// finish makes recorded partitions physically and makes them Active. The caller holds the collection's changes.
+// finish makes recorded partitions of one range physically, where they are not yet, and makes them Active. The caller holds the collection's changes.
 func (c *Catalog) finish(ctx context.Context, ns string, pending []route.Partition) error {
+	pending, err := c.storeUnstored(ctx, ns, pending)
+	if err != nil {
+		return err
+	}
 	col := c.Snapshot().Collection(ns)
-	errs := each(pending, func(p route.Partition) error { return c.makePhysical(ctx, col, p) })
+	fresh := creating(pending)
+	errs := each(fresh, func(p route.Partition) error { return c.makePhysical(ctx, col, p) })
 	var foreign []route.Partition
 	for i, err := range errs {
 		if errors.Is(err, errForeign) {
-			c.warnForeign(pending[i])
-			foreign = append(foreign, pending[i])
+			c.warnForeign(fresh[i])
+			foreign = append(foreign, fresh[i])
 			errs[i] = nil
 		}
 	}
@@ -264,38 +311,88 @@ func (c *Catalog) finish(ctx context.Context, ns string, pending []route.Partiti
 	if len(foreign) > 0 {
 		return c.makeElsewhere(ctx, ns, pending, foreign)
 	}
-	return c.activate(ctx, ns, pending)
-}
-
-// activate makes partitions that are physically there Active.
-func (c *Catalog) activate(ctx context.Context, ns string, made []route.Partition) error {
-	col := c.Snapshot().Collection(ns)
-	made = slices.Clone(made)
-	for i := range made {
-		made[i].State, made[i].Since = route.Active, c.nowMillis()
-	}
-	if err := c.store.putPartitions(ctx, ns, made); err != nil {
+	if err := c.alignNew(ctx, ns, col.Indexes, pending); err != nil {
 		return err
 	}
-	c.publish(ns, col.record, replaced(col.All, made))
-	return nil
+	if err := c.open(ctx, ns, pending); err != nil {
+		return err
+	}
+	return c.alignNew(ctx, ns, col.Indexes, pending)
+}
+
+// storeUnstored stores partitions of which only the record speaks, since whoever put them there came no further. The record is stored again before: had the
+// partitions been made, and dropped, in the meantime, it would be another one by now.
+func (c *Catalog) storeUnstored(ctx context.Context, ns string, pending []route.Partition) ([]route.Partition, error) {
+	left := slices.DeleteFunc(slices.Clone(pending), func(p route.Partition) bool { return p.Change != unstored })
+	if len(left) == 0 {
+		return pending, nil
+	}
+	r, err := c.store.swapRecord(ctx, *c.Snapshot().Collection(ns).record)
+	if err != nil {
+		return nil, err
+	}
+	if left, err = c.storePartitions(ctx, ns, left, left); err != nil {
+		return nil, err
+	}
+	c.publish(ns, r, left, nil)
+	return replaced(pending, left), nil
+}
+
+// open makes partitions that are physically there Active, when every gateway reads them.
+func (c *Catalog) open(ctx context.Context, ns string, made []route.Partition) error {
+	told, err := c.members.announce(ctx)
+	if err == nil {
+		err = c.members.awaitSeen(ctx, told)
+	}
+	if err != nil {
+		return err
+	}
+	opened := slices.Clone(made)
+	for i := range opened {
+		opened[i].State, opened[i].Since = route.Active, c.nowMillis()
+	}
+	if opened, err = c.storePartitions(ctx, ns, made, opened); err != nil {
+		return err
+	}
+	c.publish(ns, nil, opened, nil)
+	_, err = c.members.announce(ctx)
+	return err
+}
+
+// alignNew makes new partitions follow the list of indexes, should another gateway have changed it since they were made by an older one. It looks at what
+// is stored: that gateway has looked for partitions after it had stored its list, so one of both sees the other.
+func (c *Catalog) alignNew(ctx context.Context, ns string, list []bson.Document, made []route.Partition) error {
+	if !c.Shared() {
+		return nil
+	}
+	r, err := c.store.record(ctx, ns)
+	if err != nil || sameList(r.indexes, list) {
+		return err
+	}
+	return errors.Join(each(made, func(p route.Partition) error {
+		d, err := c.deployment(p)
+		if err == nil {
+			_, err = d.alignIndexes(ctx, p, r.indexes)
+		}
+		return err
+	})...)
+}
+
+func sameList(a, b []bson.Document) bool {
+	return slices.EqualFunc(a, b, func(x, y bson.Document) bool { return slices.Equal(x, y) })
 }
 
 // makeElsewhere gives partitions whose names turned out to be taken by other collections the next generation, and makes all of a range that
 // are pending.
 func (c *Catalog) makeElsewhere(ctx context.Context, ns string, pending, foreign []route.Partition) error {
-	col := c.Snapshot().Collection(ns)
-	if err := c.store.deletePartitions(ctx, foreign); err != nil {
+	if err := c.forget(ctx, ns, foreign); err != nil {
 		return err
 	}
-	r := *col.record
-	r.used = max(r.used, foreign[0].Start+1) // so that recordNew does not give the name again
-	c.publish(ns, &r, without(col.All, foreign))
 	slots := make([]int, len(foreign))
 	for i, p := range foreign {
 		slots[i] = p.Slot
 	}
-	made, err := c.recordNew(ctx, ns, foreign[0].Start, foreign[0].End, slots)
+	made, err := c.recordNew(ctx, ns, foreign[0].Start, foreign[0].End, slots, foreign)
 	if err != nil {
 		return err
 	}

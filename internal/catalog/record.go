@@ -13,9 +13,10 @@ import (
 // record is what is stored of a collection, in the catalog's collection "collections":
 //
 //	{_id: "db.coll", created: bool, uuid: UUID, options: {…}, indexes: [{…}], indexing: bool, used: int64, generation: int64, names: string,
-//	 timeField, timeUnit, hashField: string, hashCount: int32}
+//	 timeField, timeUnit, hashField: string, hashCount: int32, making: [{…}], listed: int64, lister: string, change: int64, by: string}
 //
-// The layout's fields are those that can't change while partitions exist; absent ones mean that the layout lacks that part.
+// The layout's fields are those that can't change while partitions exist; absent ones mean that the layout lacks that part. Older records lack
+// indexing, and what stands behind hashCount.
 type record struct {
 	namespace  string
 	created    bool
@@ -27,11 +28,20 @@ type record struct {
 	generation int64 // the last generation beyond the first one that was given out
 	names      string
 	layout     route.Layout // fields, unit and count only
+
+	making []route.Partition // to be made: each stands here before it has a document of its own
+	listed int64             // the change with which the list of indexes last changed
+	lister string            // the gateway that changed it
+	change int64             // counts the versions of the stored document; unstored if there is none
+	by     string            // the gateway that made the last one
 }
+
+// unstored is the change of a record, or a partition, that has no document yet.
+const unstored = -1
 
 // newRecord is the record of a collection that was never made.
 func newRecord(namespace string) *record {
-	return &record{namespace: namespace, used: route.MinTime, generation: 1}
+	return &record{namespace: namespace, used: route.MinTime, generation: 1, change: unstored}
 }
 
 // configure takes over what a record keeps of a configuration. When names of partitions to come are formed in another way, they may meet
@@ -94,6 +104,15 @@ func (r *record) document() bson.Document {
 		dst = bsoncore.AppendStringElement(dst, "hashField", h.Field.String())
 		dst = bsoncore.AppendInt32Element(dst, "hashCount", int32(h.Count))
 	}
+	making := make([]bson.Document, len(r.making))
+	for i, p := range r.making {
+		making[i] = partitionDocument(r.namespace, p)
+	}
+	dst = appendDocuments(dst, "making", making)
+	dst = bsoncore.AppendInt64Element(dst, "listed", r.listed)
+	dst = bsoncore.AppendStringElement(dst, "lister", r.lister)
+	dst = bsoncore.AppendInt64Element(dst, "change", r.change)
+	dst = bsoncore.AppendStringElement(dst, "by", r.by)
 	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
 	return dst
 }
@@ -107,8 +126,14 @@ func parseRecord(doc bson.Document) (*record, error) {
 		generation: f.whole("generation"),
 		names:      f.text("names"),
 	}
-	if f.has("indexing") { // older records lack it
+	if f.has("indexing") {
 		r.indexing = f.boolean("indexing")
+	}
+	if f.has("change") {
+		r.change, r.by, r.listed, r.lister = f.whole("change"), f.text("by"), f.whole("listed"), f.text("lister")
+	}
+	if err := r.parseMaking(doc); err != nil {
+		return nil, err
 	}
 	uuid, _ := bson.Get(doc, "uuid")
 	if _, data, ok := uuid.BinaryOK(); ok {
@@ -139,6 +164,19 @@ func parseRecord(doc bson.Document) (*record, error) {
 	return r, nil
 }
 
+func (r *record) parseMaking(doc bson.Document) error {
+	making, _ := bson.Get(doc, "making")
+	for it := bson.Elements(making.Data); making.Data != nil && it.Next(); {
+		_, p, err := parsePartition(it.Value().Data)
+		if err != nil {
+			return err
+		}
+		p.Change = unstored
+		r.making = append(r.making, p)
+	}
+	return nil
+}
+
 func unitNamed(name string) (route.Unit, bool) {
 	for _, u := range []route.Unit{route.Date, route.Seconds, route.Milliseconds, route.ObjectID} {
 		if u.String() == name {
@@ -151,7 +189,9 @@ func unitNamed(name string) (route.Unit, bool) {
 // The catalog's collection "partitions" has a document for each partition of every state:
 //
 //	{_id: "backend/database.collection", ns, backend, database, collection: string, slot: int32, start, end: int64 (ms),
-//	 generation: int64, state: string, since: int64 (ms), restored: bool}
+//	 generation: int64, state: string, since: int64 (ms), restored: bool, change: int64, by: string}
+//
+// Older ones lack change and by.
 
 func partitionID(p route.Partition) string { return p.Backend + "/" + p.Name() }
 
@@ -169,6 +209,8 @@ func partitionDocument(namespace string, p route.Partition) bson.Document {
 	dst = bsoncore.AppendStringElement(dst, "state", p.State.String())
 	dst = bsoncore.AppendInt64Element(dst, "since", p.Since)
 	dst = bsoncore.AppendBooleanElement(dst, "restored", p.Restored)
+	dst = bsoncore.AppendInt64Element(dst, "change", p.Change)
+	dst = bsoncore.AppendStringElement(dst, "by", p.By)
 	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
 	return dst
 }
@@ -186,12 +228,15 @@ func parsePartition(doc bson.Document) (namespace string, p route.Partition, err
 		Since:      f.whole("since"),
 		Restored:   f.boolean("restored"),
 	}
+	if f.has("change") {
+		p.Change, p.By = f.whole("change"), f.text("by")
+	}
 	namespace = f.text("ns")
 	state := f.text("state")
 	if f.missing != "" {
 		return "", p, fmt.Errorf("the catalog's record of a partition of %q lacks %s", namespace, f.missing)
 	}
-	for _, s := range []route.State{route.Creating, route.Active, route.Hidden, route.Dropping} {
+	for _, s := range route.States() {
 		if s.String() == state {
 			p.State = s
 			return namespace, p, nil

@@ -24,25 +24,50 @@ func (c *Catalog) Reload(ctx context.Context, cfg *config.Config) error {
 		return err
 	}
 	defer c.users.changes.release()
-	old := c.Snapshot()
-	made := func(ns string) bool { return len(old.collections[ns].All) > 0 }
-	if err := config.Diff(old.config, cfg, made); err != nil {
-		return fmt.Errorf("the configuration can't be applied: %w", err)
-	}
-	next, err := c.configured(ctx, old, cfg, nil)
-	if err != nil {
-		return fmt.Errorf("the configuration can't be applied: %w", err)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for ns, col := range old.collections {
-		if next.collections[ns] == nil {
-			c.mu.unlisted[ns] = col.record
+	for {
+		old := c.Snapshot()
+		next, unlisted, err := c.reconfigured(ctx, old, cfg)
+		if err != nil {
+			return fmt.Errorf("the configuration can't be applied: %w", err)
+		}
+		if c.replace(old, next, unlisted, cfg) {
+			return nil
 		}
 	}
+}
+
+// replace publishes the snapshot of another configuration, unless the one that it was made from is not the current one any more.
+func (c *Catalog) replace(old, next *Snapshot, unlisted map[string]*record, cfg *config.Config) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.snapshot.Load() != old {
+		return false
+	}
+	c.mu.unlisted = unlisted
+	next.Version = old.Version + 1
 	c.snapshot.Store(next)
 	c.publishUsers(cfg.Users)
-	return nil
+	return true
+}
+
+// reconfigured returns a snapshot with another configuration, and the records of collections that it does not have.
+func (c *Catalog) reconfigured(ctx context.Context, old *Snapshot, cfg *config.Config) (*Snapshot, map[string]*record, error) {
+	made := func(ns string) bool { return len(old.collections[ns].All) > 0 }
+	if err := config.Diff(old.config, cfg, made); err != nil {
+		return nil, nil, err
+	}
+	l := &stored{records: map[string]*record{}, partitions: map[string][]route.Partition{}}
+	c.mu.Lock()
+	maps.Copy(l.records, c.mu.unlisted)
+	c.mu.Unlock()
+	for ns, col := range old.collections {
+		l.records[ns], l.partitions[ns] = col.record, slices.Clone(col.All)
+	}
+	next, unlisted, err := c.configured(cfg, l)
+	if err != nil {
+		return nil, nil, err
+	}
+	return next, unlisted, c.refuseUnfit(ctx, next, l, unlisted)
 }
 
 // stopChanges holds the changes of every collection.
@@ -58,29 +83,22 @@ func (c *Catalog) stopChanges(ctx context.Context) (release func(), err error) {
 	return acquireAll(ctx, all...)
 }
 
-// configured returns a snapshot for a configuration: collections that are in old keep their record and partitions, others get those that are stored. The
+// configured returns a snapshot of what is stored with a configuration, and the records of collections that the configuration does not have. The
 // partitions that exist must fit.
-func (c *Catalog) configured(ctx context.Context, old *Snapshot, cfg *config.Config, stored map[string][]route.Partition) (*Snapshot, error) {
-	next := &Snapshot{Version: old.Version + 1, collections: map[string]*Collection{}, config: cfg}
+func (c *Catalog) configured(cfg *config.Config, l *stored) (*Snapshot, map[string]*record, error) {
+	next := &Snapshot{collections: map[string]*Collection{}, config: cfg}
+	unlisted := maps.Clone(l.records)
 	var errs []error
-	c.mu.Lock()
-	unlisted := maps.Clone(c.mu.unlisted)
-	c.mu.Unlock()
 	for i := range cfg.Collections {
 		entry := &cfg.Collections[i]
 		ns := entry.Namespace()
-		r, all := unlisted[ns], stored[ns]
+		r, all := l.records[ns], l.partitions[ns]
 		delete(unlisted, ns)
-		if col := old.collections[ns]; col != nil {
-			r, all = col.record, slices.Clone(col.All)
-		}
 		if r == nil {
 			r = newRecord(ns)
 		}
 		if len(all) > 0 {
 			errs = append(errs, r.stored().Change(entry))
-		} else if !r.created {
-			errs = append(errs, c.refuseDocuments(ctx, cfg, entry))
 		}
 		for _, p := range all {
 			if _, ok := c.backends[p.Backend]; !ok {
@@ -88,14 +106,25 @@ func (c *Catalog) configured(ctx context.Context, old *Snapshot, cfg *config.Con
 				break
 			}
 		}
-		next.collections[ns] = newCollection(entry, r, all)
+		next.collections[ns] = newCollection(entry, r, all, c.Shared())
 	}
+	return next, unlisted, errors.Join(errs...)
+}
+
+// refuseUnfit refuses a configuration that lacks a collection with partitions, or gives a layout to a plain one that has documents.
+func (c *Catalog) refuseUnfit(ctx context.Context, next *Snapshot, l *stored, unlisted map[string]*record) error {
+	var errs []error
 	for ns, r := range unlisted {
-		if len(stored[ns]) > 0 {
+		if len(l.partitions[ns]) > 0 {
 			errs = append(errs, r.stored().Change(nil))
 		}
 	}
-	return next, errors.Join(errs...)
+	for _, col := range next.Collections("") {
+		if len(col.All) == 0 && !col.Created {
+			errs = append(errs, c.refuseDocuments(ctx, next.config, col.config))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // refuseDocuments refuses a layout for a plain collection that has documents: they could not be found any more.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"oxbow/internal/backend"
 	"oxbow/internal/bson"
 	"oxbow/internal/config"
 	"oxbow/internal/route"
@@ -94,6 +95,8 @@ type Collection struct {
 	config *config.Collection
 	record *record          // nil only where no catalog made the collection: in tests
 	byName map[string][]int // physical namespace → indexes into All
+
+	physical map[place]int // → index into All
 }
 
 // Namespace returns "database.collection".
@@ -112,7 +115,9 @@ func (c *Collection) Partition(name string) *route.Partition {
 	return nil
 }
 
-func newCollection(cfg *config.Collection, r *record, all []route.Partition) *Collection {
+// newCollection puts a collection together. Where its catalog is shared, partitions that are about to become Active are read already; and one that was
+// dropped has none, even while its partitions wait to be marked.
+func newCollection(cfg *config.Collection, r *record, all []route.Partition, shared bool) *Collection {
 	c := &Collection{
 		Database: cfg.Database,
 		Name:     cfg.Name,
@@ -126,11 +131,18 @@ func newCollection(cfg *config.Collection, r *record, all []route.Partition) *Co
 		config:   cfg,
 		record:   r,
 		byName:   make(map[string][]int, len(all)),
+		physical: make(map[place]int, len(all)),
 	}
 	route.Sort(all)
 	for i, p := range all {
 		c.byName[p.Name()] = append(c.byName[p.Name()], i)
-		if p.State == route.Active {
+		c.physical[place{p.Backend, backend.Namespace{Database: p.Database, Collection: p.Collection}}] = i
+		switch {
+		case shared && !r.created:
+		case shared && (p.State == route.Creating || p.State == route.Returning):
+			p.Opening = true
+			c.Table.Partitions = append(c.Table.Partitions, p)
+		case p.State == route.Active:
 			c.Table.Partitions = append(c.Table.Partitions, p)
 		}
 	}

@@ -95,6 +95,9 @@ func (d *Data) collection(req *Request) (view, error) {
 	d.reading(req, a.snapshot, a.source.Database, a.source.Name)
 	if a.source.Collection != nil {
 		req.composed = true
+		if err := d.Catalog.Check(); err != nil {
+			return a, err
+		}
 		err = refuseSnapshot(req)
 	}
 	return a, err

@@ -15,8 +15,8 @@ import (
 type Sends interface {
 	// Check returns the error of a gateway that must not touch partitions, since it can't know any more what became of them.
 	Check() error
-	// Begin is Check for a command that would make its collection were that not there, and fails where the partition is going or gone; until End
-	// the partition is not dropped.
+	// Begin is Check for a command that would make its collection were that not there, and fails with StaleConfig where the partition is going or gone;
+	// until End the partition is not dropped.
 	Begin(t plan.Target) (Sending, error)
 	// Limit is how long such a command may take where it runs.
 	Limit() time.Duration

@@ -146,6 +146,9 @@ func (w *writing) step(ctx context.Context, s plan.Step) outcome {
 // together sends a run and gives its statements their numbers in the client's command.
 func (w *writing) together(ctx context.Context, r *plan.Run) outcome {
 	reply, err := w.send(ctx, r)
+	if mongoerr.Is(err, mongoerr.StaleConfig) {
+		return w.stale(r, err)
+	}
 	if err != nil {
 		return outcome{err: err}
 	}
@@ -187,6 +190,19 @@ func (w *writing) passing(reply *backend.WriteReply) *mongoerr.Error {
 		}
 	}
 	return nil
+}
+
+// stale is the outcome of a run that was not sent because its partition was dropped after it had been planned: all of its statements can be planned again.
+func (w *writing) stale(r *plan.Run, err error) outcome {
+	index := r.Index
+	if w.ordered {
+		index = index[:1]
+	}
+	var o outcome
+	for _, i := range index {
+		o.reply.Errors = append(o.reply.Errors, backend.WriteError{Index: i, Err: mongoerr.From(err)})
+	}
+	return o
 }
 
 // send sends a run and returns the reply, ok: 1 or not. A run has several namespaces only on the engine of this process, which no other gateway reaches.

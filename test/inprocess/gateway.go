@@ -51,6 +51,16 @@ func Open(t testing.TB, text string) *Gateway {
 	if err != nil {
 		t.Fatal(err)
 	}
+	keep, stop := context.WithCancel(context.Background())
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		c.Keep(keep)
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-kept
+	})
 	g := &Gateway{conn: &command.Conn{ID: 1}}
 	cursors := cursor.NewRegistry(cursor.IdleTimeout, nil)
 	g.table = command.New(command.Deps{
