@@ -17,7 +17,7 @@ import (
 // for the getMore that asks them. One a command; safe for concurrent use once it is put into a context.
 //
 // With one deployment its times are the client's: they pass both ways, and what several parts answer is reported as the newest of all. With several they
-// mean nothing to a client, which takes all that it talks to for one: they are kept here (docs/decisions/0010-cluster-time.md).
+// mean nothing to a client, which takes all that it talks to for one: they are kept here (docs/decisions/0011-cluster-time.md).
 type Exchange struct {
 	Reports     bool          // the times go to the client
 	LSID        bson.Document // the client's session as it sent it; nil: none

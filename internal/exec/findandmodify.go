@@ -44,6 +44,11 @@ type modifying struct {
 
 // inTurn tries the targets one after the other; nil if none had a match.
 func (m *modifying) inTurn(ctx context.Context) (bson.Document, error) {
+	if len(m.plan.Routed.Targets) > 0 {
+		if reply, err := m.earlier(ctx, m.plan.Routed.Targets[0].Backend); reply != nil || err != nil {
+			return reply, err
+		}
+	}
 	for i, t := range m.plan.Routed.Targets {
 		reply, matched, err := m.modify(ctx, t, m.plan.Command, m.plan.Filter)
 		last := i == len(m.plan.Routed.Targets)-1 && m.plan.Guard == nil && m.plan.Upsert == nil
@@ -58,8 +63,11 @@ func (m *modifying) inTurn(ctx context.Context) (bson.Document, error) {
 func (m *modifying) chosen(ctx context.Context) (bson.Document, error) {
 	for range chooseTries {
 		id, t, err := m.choose(ctx)
-		if err != nil || id.Type == 0 {
+		if err != nil {
 			return nil, err
+		}
+		if reply, err := m.earlier(ctx, t.Backend); reply != nil || err != nil || id.Type == 0 {
+			return reply, err
 		}
 		if m.plan.Guard != nil && slices.Contains(m.plan.Guard.Elsewhere, t) {
 			return nil, m.plan.Guard.Err
@@ -70,6 +78,25 @@ func (m *modifying) chosen(ctx context.Context) (bson.Document, error) {
 		}
 	}
 	return nil, mongoerr.New(mongoerr.WriteConflict, "the document to modify changed %d times while it was being chosen", chooseTries)
+}
+
+// earlier is the reply to an earlier try of the command on another deployment than the one that is asked next; nil: there was none.
+func (m *modifying) earlier(ctx context.Context, next string) (reply bson.Document, err error) {
+	if m.options.Retry == nil || m.plan.Pinned {
+		return nil, nil
+	}
+	targets := m.plan.Routed.Targets
+	if u := m.plan.Upsert; u != nil && u.Target != nil {
+		targets = append(targets[:len(targets):len(targets)], *u.Target)
+	}
+	found, err := recorded(targets, next, func(t plan.Target) (found bool, err error) {
+		reply, found, err = m.modify(ctx, t, m.plan.Command, nowhere(m.plan.Filter))
+		return found, err
+	})
+	if !found {
+		return nil, err
+	}
+	return reply, nil
 }
 
 func (m *modifying) choose(ctx context.Context) (id bson.Value, t plan.Target, err error) {
@@ -104,13 +131,22 @@ func (m *modifying) unmatched(ctx context.Context) (bson.Document, error) {
 	return nothingModified(m.plan.Remove), nil
 }
 
-// modify runs the command on one target and reports whether a document matched.
+// modify runs the command on one target and reports whether a document matched. An earlier try that inserted on the target's deployment is answered only to
+// who asks for an insert again.
 func (m *modifying) modify(ctx context.Context, t plan.Target, c plan.Command, filter bson.Document) (bson.Document, bool, error) {
+	reply, matched, err := m.modifyOnce(ctx, t, c, filter)
+	if u := m.plan.Upsert; u != nil && mongoerr.Is(err, recordedInsert) {
+		return m.modifyOnce(ctx, t, plan.Command{Name: "findAndModify", Rest: u.Statement}, filter)
+	}
+	return reply, matched, err
+}
+
+func (m *modifying) modifyOnce(ctx context.Context, t plan.Target, c plan.Command, filter bson.Document) (bson.Document, bool, error) {
 	if filter != nil {
 		c = c.With(bsoncore.AppendDocumentElement(nil, "query", filter))
 	}
 	c = c.With(m.options.append(nil))
-	c = c.With(m.options.Retry.append(nil, m.exec.Abilities(t.Backend), t.Namespace, []int32{0}))
+	c = c.With(m.options.Retry.appendOne(nil, m.exec.Abilities(t.Backend), scopeOf(m.plan.Pinned, t.Namespace, m.plan.Namespace)))
 	reply, err := m.send(ctx, t, c)
 	if err != nil {
 		return nil, false, err

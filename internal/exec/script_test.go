@@ -78,7 +78,8 @@ type fixture struct {
 // now is 2001-01-04T12:00:00Z.
 var now = time.Date(2001, 1, 4, 12, 0, 0, 0, time.UTC).UnixMilli()
 
-// newFixture has the days 1 to 3 January 2001 of "at" as partitions on the backend local ("time") or on rs1 ("remote"), two slots of "k" on rs1 and rs2 ("hash").
+// newFixture has the days 1 to 3 January 2001 of "at" as partitions on the backend local ("time") or on rs1 ("remote"), two slots of "k" on
+// rs1 and rs2 ("hash"), or four ("spread").
 func newFixture(t testing.TB, layout string) *fixture {
 	t.Helper()
 	f := &fixture{exec: &Executor{Backends: map[string]backend.Backend{}}, backends: map[string]*scripted{}}
@@ -105,10 +106,10 @@ func newFixture(t testing.TB, layout string) *fixture {
 			name := map[string]string{"time": "local", "remote": "rs1"}[layout]
 			add(route.Partition{Backend: name, Collection: "c" + start.Format("_0102"), Slot: -1, Start: start.UnixMilli(), End: start.AddDate(0, 0, 1).UnixMilli()})
 		}
-	case "hash":
-		c.Table.Layout.Hash = &route.Hash{Field: bson.ParsePath("k"), Count: 2}
-		for slot := range 2 {
-			add(route.Partition{Backend: "rs" + strconv.Itoa(slot+1), Collection: "c_" + strconv.Itoa(slot), Slot: slot, Start: route.MinTime, End: route.MaxTime})
+	case "hash", "spread":
+		c.Table.Layout.Hash = &route.Hash{Field: bson.ParsePath("k"), Count: map[string]int{"hash": 2, "spread": 4}[layout]}
+		for slot := range c.Table.Layout.Hash.Count {
+			add(route.Partition{Backend: "rs" + strconv.Itoa(slot%2+1), Collection: "c_" + strconv.Itoa(slot), Slot: slot, Start: route.MinTime, End: route.MaxTime})
 		}
 	default:
 		t.Fatalf("there is no layout %q", layout)
@@ -323,7 +324,7 @@ func inDatabase(body bson.Document) bson.Document {
 func options(g *statement.Generic) Options {
 	o := Options{WriteConcern: g.WriteConcern, Comment: g.Comment}
 	if g.HasTxnNumber {
-		o.Retry = &Retry{LSID: g.LSID, TxnNumber: g.TxnNumber, Stmt: func(i int32) int32 { return i }}
+		o.Retry = &Retry{LSID: g.LSID, Session: g.LSID, TxnNumber: g.TxnNumber, Stmt: func(i int32) int32 { return i }}
 	}
 	return o
 }

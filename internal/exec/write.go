@@ -23,13 +23,6 @@ type Options struct {
 	Retry        *Retry
 }
 
-// Retry makes the parts of a write safe to send again (design, "Retries").
-type Retry struct {
-	LSID      bson.Document // the client's
-	TxnNumber int64
-	Stmt      func(index int32) int32 // the stmtId of the command's statement
-}
-
 // Insert runs the plan of an insert.
 func (e *Executor) Insert(ctx context.Context, p *plan.Insert, o Options) (*backend.WriteReply, error) {
 	steps := make([]plan.Step, len(p.Runs))
@@ -243,7 +236,7 @@ func (w *writing) request(r *plan.Run, limit time.Duration) *backend.Request {
 	}
 	body = w.options.append(body)
 	body = appendLimit(body, limit)
-	body = w.options.Retry.append(body, w.exec.Abilities(r.Backend), first, r.Index)
+	body = w.options.Retry.append(body, w.exec.Abilities(r.Backend), scopeOf(r.Pinned, first, w.collection), r.Index)
 	body = bsoncore.AppendStringElement(body, "$db", first.Database)
 	body, _ = bsoncore.AppendDocumentEnd(body, at)
 	req := &backend.Request{Body: body, Sequences: []backend.Sequence{{Name: w.sequence, Documents: r.Statements}}}
@@ -266,10 +259,10 @@ func (o *Options) append(body []byte) []byte {
 }
 
 // one runs one statement on one target.
-func (w *writing) one(ctx context.Context, t plan.Target, index int32, statement bson.Document) outcome {
+func (w *writing) one(ctx context.Context, t plan.Target, index int32, statement bson.Document, pinned bool) outcome {
 	return w.together(ctx, &plan.Run{
 		Backend: t.Backend, Namespaces: []backend.Namespace{t.Namespace},
-		Index: []int32{index}, Statements: []bson.Document{statement},
+		Index: []int32{index}, Statements: []bson.Document{statement}, Pinned: pinned,
 	})
 }
 
@@ -283,7 +276,7 @@ func (w *writing) each(ctx context.Context, s *plan.Each) outcome {
 	g.SetLimit(Fanout)
 	for i, t := range s.Routed.Targets {
 		g.Go(func() error {
-			outcomes[i] = w.one(ctx, t, s.Index, s.Statement)
+			outcomes[i] = w.one(ctx, t, s.Index, s.Statement, true)
 			return nil
 		})
 	}
@@ -293,7 +286,7 @@ func (w *writing) each(ctx context.Context, s *plan.Each) outcome {
 		total.add(outcomes[i])
 	}
 	if total.err == nil && total.reply.N == 0 && len(total.reply.Errors) == 0 {
-		total.add(w.upsert(ctx, s.Upsert, s.Index))
+		total.add(w.upsert(ctx, s.Upsert, s.Index, true))
 	}
 	return total
 }
@@ -311,9 +304,12 @@ func (o *outcome) add(part outcome) {
 
 // first runs a statement for one document on one target after the other, until one had a match.
 func (w *writing) first(ctx context.Context, s *plan.First) outcome {
+	if earlier, found := w.recordedFirst(ctx, s); found {
+		return earlier
+	}
 	var total outcome
 	for _, t := range s.Routed.Targets {
-		total.add(w.one(ctx, t, s.Index, s.Statement))
+		total.add(w.one(ctx, t, s.Index, s.Statement, s.Pinned))
 		if total.err != nil || total.reply.N > 0 || len(total.reply.Errors) > 0 {
 			return total
 		}
@@ -322,19 +318,19 @@ func (w *writing) first(ctx context.Context, s *plan.First) outcome {
 		total.add(failed(refused, err).at(s.Index))
 		return total
 	}
-	total.add(w.upsert(ctx, s.Upsert, s.Index))
+	total.add(w.upsert(ctx, s.Upsert, s.Index, s.Pinned))
 	return total
 }
 
 // upsert inserts where nothing matched.
-func (w *writing) upsert(ctx context.Context, u *plan.Upsert, index int32) outcome {
+func (w *writing) upsert(ctx context.Context, u *plan.Upsert, index int32, pinned bool) outcome {
 	switch {
 	case u == nil:
 		return outcome{}
 	case u.Target == nil:
 		return failed(u.Err, nil).at(index)
 	}
-	return w.one(ctx, *u.Target, index, u.Statement)
+	return w.one(ctx, *u.Target, index, u.Statement, pinned)
 }
 
 // guarded reports the error of a statement whose documents would have to move.

@@ -21,6 +21,7 @@ type FindAndModify struct {
 	Upsert    *Upsert // Statement is the rest of the command with upsert: true
 	Missing   []route.Place
 	Remove    bool
+	Pinned    bool // as in Run
 }
 
 // NewFindAndModify plans a findAndModify.
@@ -32,7 +33,7 @@ func NewFindAndModify(f *statement.FindAndModify, src Source, newID func() [12]b
 	r, routed := src.route(filter)
 	p := &FindAndModify{
 		Namespace: src.Namespace(), Routed: latestFirst(routed), Filter: f.Query,
-		Command: Command{"findAndModify", modification(f, false)}, Remove: f.Remove,
+		Command: Command{"findAndModify", modification(f, false)}, Remove: f.Remove, Pinned: r.One != nil,
 	}
 	if f.Remove {
 		return p, p.choose(f, src, env)

@@ -27,6 +27,9 @@ type Run struct {
 	Namespaces []backend.Namespace
 	Index      []int32         // of each statement in the client's command, ascending
 	Statements []bson.Document // documents, updates or deletes
+	// Pinned: the statements belong to the place that they go to whatever partitions are made later, so a later try of them goes there too. Another
+	// partition may come before this one at the next try of those that are not.
+	Pinned bool
 }
 
 // Namespace returns the namespace that a statement of the run goes to.
@@ -66,7 +69,7 @@ func NewInsert(in *statement.Insert, src Source, abilities Abilities, fill state
 			t = &made
 			targets[partition] = t
 		}
-		g.add(t, int32(i), stored)
+		g.add(t, true, int32(i), stored)
 	}
 	p.Runs = g.runs
 	return p
@@ -100,21 +103,27 @@ type grouping struct {
 	ordered   bool
 	abilities Abilities
 	runs      []Run
-	open      map[Target]int // of an unordered write: the run of a target
-	last      Target
+	open      map[runKey]int // of an unordered write: the run of a target
+	last      runKey
+}
+
+// runKey tells what one run takes.
+type runKey struct {
+	target Target
+	pinned bool
 }
 
 // add appends a statement to the run that can take it, or begins one.
-func (g *grouping) add(t *Target, index int32, doc bson.Document) {
+func (g *grouping) add(t *Target, pinned bool, index int32, doc bson.Document) {
 	whole := g.abilities(t.Backend).OneBatch
-	key := *t
+	key := runKey{*t, pinned}
 	if whole {
-		key = Target{Backend: t.Backend}
+		key.target = Target{Backend: t.Backend}
 	}
 	i, found := g.find(key)
 	if !found {
 		i = len(g.runs)
-		g.runs = append(g.runs, Run{Backend: t.Backend, Namespaces: []backend.Namespace{t.Namespace}})
+		g.runs = append(g.runs, Run{Backend: t.Backend, Namespaces: []backend.Namespace{t.Namespace}, Pinned: pinned})
 		g.remember(key, i)
 	} else if whole {
 		g.runs[i].Namespaces = append(g.runs[i].Namespaces, t.Namespace)
@@ -124,7 +133,7 @@ func (g *grouping) add(t *Target, index int32, doc bson.Document) {
 }
 
 // find returns the run that takes a statement for key: the last one where order counts, any of the same key elsewhere.
-func (g *grouping) find(key Target) (int, bool) {
+func (g *grouping) find(key runKey) (int, bool) {
 	if g.ordered {
 		return len(g.runs) - 1, len(g.runs) > 0 && g.last == key
 	}
@@ -132,10 +141,10 @@ func (g *grouping) find(key Target) (int, bool) {
 	return i, ok
 }
 
-func (g *grouping) remember(key Target, run int) {
+func (g *grouping) remember(key runKey, run int) {
 	g.last = key
 	if g.open == nil {
-		g.open = make(map[Target]int)
+		g.open = make(map[runKey]int)
 	}
 	g.open[key] = run
 }

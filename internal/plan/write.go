@@ -46,6 +46,7 @@ type (
 		Routed    Routed
 		Guard     *Guard // looked at when no target had a match
 		Upsert    *Upsert
+		Pinned    bool // as in Run
 	}
 )
 
@@ -140,11 +141,11 @@ func (w *writer) delete(index int32, d *statement.DeleteOne) error {
 	if err != nil {
 		return err
 	}
-	_, routed := w.src.route(filter)
+	r, routed := w.src.route(filter)
 	switch {
 	case len(routed.Targets) == 0:
 	case len(routed.Targets) == 1:
-		w.group.add(&routed.Targets[0], index, d.Raw)
+		w.group.add(&routed.Targets[0], w.pinned(r), index, d.Raw)
 	case d.Limit == 0:
 		w.add(Each{Index: index, Statement: d.Raw, Routed: routed})
 	default:
@@ -171,7 +172,7 @@ func (w *writer) update(index int32, u *statement.UpdateOne) error {
 		return err
 	}
 	if guard == nil && len(stay.Targets) == 1 && (!u.Upsert || r.One != nil) {
-		w.group.add(&stay.Targets[0], index, u.Raw)
+		w.group.add(&stay.Targets[0], w.pinned(r), index, u.Raw)
 		return nil
 	}
 	raw, upsert := w.upsert(update, u)
@@ -180,10 +181,13 @@ func (w *writer) update(index int32, u *statement.UpdateOne) error {
 	case u.Multi:
 		w.add(Each{index, raw, stay, guard, upsert})
 	default:
-		w.add(First{index, raw, latestFirst(stay), guard, upsert})
+		w.add(First{index, raw, latestFirst(stay), guard, upsert, w.pinned(r)})
 	}
 	return nil
 }
+
+// pinned reports whether a statement goes to the same place at each try, or there is to be one try only: then how it is sent does not matter.
+func (w *writer) pinned(r route.Route) bool { return !w.retry || r.One != nil }
 
 func parseUpdate(u *statement.UpdateOne, filter *query.Filter, env query.Env) (*query.Update, error) {
 	env, err := env.WithConstants(u.Constants, u.Update)
