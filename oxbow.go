@@ -127,7 +127,7 @@ func (g *Gateway) serve(recent *command.RecentLog, cfg *config.Config) {
 		Log: g.log, RecentLog: recent, Now: time.Now, Counters: counters, Cursors: cursors, Sessions: sessions,
 		Server: about(g.doors.clients.Addr()),
 		Memory: g.budget,
-		Users:  g.catalog, Authorize: cfg.Authorize, Slow: cfg.Slow,
+		Users:  g.catalog, Authorize: cfg.Authorize, Slow: cfg.Slow, KillAbandoned: cfg.KillAbandoned,
 		Sections: []command.StatusSection{{Name: "oxbow", Append: g.appendStatus}},
 	})
 	g.runner = maintain.New(maintain.Options{

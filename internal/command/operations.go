@@ -14,6 +14,8 @@ import (
 
 // Operations are the running commands. Safe for concurrent use.
 type Operations struct {
+	killAbandoned bool // also commands that change documents
+
 	mu struct {
 		sync.Mutex
 		lastID  int32
@@ -31,7 +33,7 @@ type Operation struct {
 	conn      *Conn
 	started   time.Time
 	cancel    context.CancelCauseFunc
-	writes    bool
+	goesOn    bool // when its client is gone
 	unlisted  bool
 	killed    bool
 
@@ -41,8 +43,8 @@ type Operation struct {
 	secret     bool // its body is not shown
 }
 
-func newOperations() *Operations {
-	o := &Operations{}
+func newOperations(killAbandoned bool) *Operations {
+	o := &Operations{killAbandoned: killAbandoned}
 	o.mu.running = make(map[int32]*Operation)
 	o.mu.conns = make(map[*Conn]bool)
 	return o
@@ -59,12 +61,27 @@ func (o *Operations) begin(req *Request, entry *Entry, now time.Time, cancel con
 	}
 	*op = Operation{
 		id: o.mu.lastID, name: req.Name, namespace: namespaceOf(req, entry), command: req.Body, conn: req.Conn,
-		started: now, cancel: cancel, writes: entry.Writes, unlisted: entry.Unlisted,
+		started: now, cancel: cancel, goesOn: o.goesOn(req, entry), unlisted: entry.Unlisted,
 		session: req.session, hasSession: req.Session != nil, passing: entry.NoSession,
 		secret: entry.Secret,
 	}
 	o.mu.running[op.id] = op
 	return op
+}
+
+// goesOn reports whether a command runs to its end when its client is gone: one that writes, as in MongoDB. Where abandoned commands are killed, still
+// what changes more than documents, which would be half there, and a write whose client never waits for it.
+func (o *Operations) goesOn(req *Request, entry *Entry) bool {
+	if !entry.Writes || !o.killAbandoned {
+		return entry.Writes
+	}
+	switch req.Name {
+	case "insert", "update", "delete", "findAndModify":
+		w, ok := bson.Get(req.WriteConcern, "w")
+		n, isNumber := w.AsInt64OK()
+		return ok && isNumber && n == 0
+	}
+	return true
 }
 
 // namespaceOf is how currentOp names what a command works on: db.collection, or db.$cmd where it names none.
@@ -135,20 +152,20 @@ func (o *Operations) sessions() []cursor.SessionID {
 	return out
 }
 
-// Reading reports whether a command that only reads has run on the connection since before the time: one whose client is worth
+// Abandonable reports whether a command that ends with its client has run on the connection since before the time: one whose client is worth
 // looking after.
-func (o *Operations) Reading(c *Conn, before time.Time) bool {
+func (o *Operations) Abandonable(c *Conn, before time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	op := &c.operation
-	return op.id != 0 && !op.writes && op.started.Before(before)
+	return op.id != 0 && !op.goesOn && op.started.Before(before)
 }
 
-// Abandon interrupts the command of a connection whose client is gone, unless it writes: a write goes on, as in MongoDB.
+// Abandon interrupts the command of a connection whose client is gone, unless it goes on to its end.
 func (o *Operations) Abandon(c *Conn) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if op := &c.operation; op.id != 0 && !op.writes {
+	if op := &c.operation; op.id != 0 && !op.goesOn {
 		op.cancel(mongoerr.New(mongoerr.ClientDisconnect, "operation was interrupted because a client disconnected"))
 	}
 }

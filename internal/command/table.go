@@ -41,7 +41,7 @@ type Entry struct {
 	AdminOnly bool // refused on any other database
 	Stable    bool // in version 1 of the Stable API, so allowed with apiStrict
 	Reads     bool // takes a read concern of any level; others take only local and available
-	Writes    bool // goes on when its client is gone, and its failures may be retried by a driver
+	Writes    bool // goes on when its client is gone (but see KillAbandoned), and its failures may be retried by a driver
 	// InTransactions: it may be a statement of a transaction.
 	InTransactions bool
 	// EndsTransaction: it ends one, so that only it is to be sent again after a failure.
@@ -77,6 +77,8 @@ type Deps struct {
 	Authorize bool
 	// Fallback answers commands that are not in the table; nil: they are errors of code CommandNotFound.
 	Fallback Handler
+	// KillAbandoned interrupts also commands that change documents when their client is gone; else they go on to their end.
+	KillAbandoned bool
 	// Slow is the time from which on a command is logged; 0: none is.
 	Slow time.Duration
 	// Sections are further parts of serverStatus, from the engine for example.
@@ -129,7 +131,7 @@ func New(deps Deps) *Table {
 		deps:         deps,
 		byName:       make(map[string]*Entry),
 		interceptors: make(map[string][]Interceptor),
-		operations:   newOperations(),
+		operations:   newOperations(deps.KillAbandoned),
 		topology:     newTopology(),
 		usages:       usages{by: make(map[string]*usage)},
 		needs:        needsByCommand(),

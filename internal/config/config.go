@@ -27,6 +27,8 @@ type Config struct {
 	Slow        time.Duration     // commands that take as long are logged; 0: none
 	Limits      Limits            // of what clients may take
 	Reads       Reads             // of collections that say nothing else
+	// KillAbandoned ends a command that changes documents when its client is gone ("abandoned: kill").
+	KillAbandoned bool
 
 	readings map[string]Reading // by "db.coll", database, or "*"; see Reading
 }

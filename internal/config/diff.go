@@ -42,6 +42,9 @@ func Diff(from, to *Config, made func(namespace string) bool) error {
 	if from.Slow != to.Slow {
 		reasons = append(reasons, fmt.Errorf("slow: it can't change while the gateway runs"))
 	}
+	if from.KillAbandoned != to.KillAbandoned {
+		reasons = append(reasons, fmt.Errorf("abandoned: it can't change while the gateway runs"))
+	}
 	if from.Authorize != to.Authorize {
 		reasons = append(reasons, fmt.Errorf("auth: it can't change while the gateway runs; without the key it is on where users are named"))
 	}

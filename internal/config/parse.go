@@ -46,9 +46,10 @@ func Parse(name string, data []byte) (*Config, error) {
 	cfg.readTLS(m)
 	cfg.readHTTP(m)
 	cfg.readSlow(m)
+	cfg.KillAbandoned = m.choice("abandoned", 0, "finish", "kill") == 1
 	cfg.readReads(m)
 	cfg.readLimits(m)
-	m.close("listen", "limits", "memory", "http", "slow", "reads", "tls", "auth", "users", "backends", "catalog", "lease", "longest", "databases", "collections")
+	m.close("listen", "limits", "memory", "http", "slow", "abandoned", "reads", "tls", "auth", "users", "backends", "catalog", "lease", "longest", "databases", "collections")
 	if err := r.err(); err != nil {
 		return nil, err
 	}

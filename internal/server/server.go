@@ -236,12 +236,12 @@ func (s *Server) connections(match func(*conn) bool) []*conn {
 	return out
 }
 
-// abandonGone ends the running reads whose clients have closed their connection.
+// abandonGone ends the running commands that end with their clients, which have closed their connection.
 func (s *Server) abandonGone() {
 	before := time.Now().Add(-s.options.GoneEvery)
 	ops := s.table.Operations()
 	for _, c := range s.connections((*conn).isBusy) {
-		if ops.Reading(&c.client, before) && isGone(c.nc) {
+		if ops.Abandonable(&c.client, before) && isGone(c.nc) {
 			ops.Abandon(&c.client)
 		}
 	}

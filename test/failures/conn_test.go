@@ -161,14 +161,17 @@ func appName(body bson.Document) string {
 // serve answers a command that is no handshake, with what was asked to go wrong. False: the connection breaks.
 func (m *member) serve(c *conn, cmd *command) (bson.Document, bool) {
 	f, slow, ok := m.takeFault(c, cmd)
-	if !ok || f.kind == dropBefore {
+	if !ok {
 		return nil, false
 	}
 	if m.set.before != nil && isData(cmd) {
-		m.set.before(m, c, cmd)
+		f = m.set.before(c, cmd)
 	}
 	time.Sleep(slow)
-	if f.kind == refuseBefore {
+	switch f.kind {
+	case dropBefore:
+		return nil, false
+	case refuseBefore:
 		return m.refuseWith(f.code, cmd), true
 	}
 	first, last := -1, -1
@@ -177,7 +180,7 @@ func (m *member) serve(c *conn, cmd *command) (bson.Document, bool) {
 	}
 	reply, ok := m.answer(c, cmd)
 	if m.set.after != nil && isData(cmd) {
-		m.set.after(m, c, cmd)
+		m.set.after(c, cmd)
 	}
 	failed := backend.Check(reply) != nil
 	switch {

@@ -25,13 +25,14 @@ func (s *set) uri(app string) string {
 	for _, m := range s.members {
 		hosts = append(hosts, m.address)
 	}
-	return fmt.Sprintf("mongodb://%s/?replicaSet=%s&appName=%s&serverSelectionTimeoutMS=2000&connectTimeoutMS=300&heartbeatFrequencyMS=500&maxPoolSize=4",
+	return fmt.Sprintf("mongodb://%s/?replicaSet=%s&appName=%s&serverSelectionTimeoutMS=5000&connectTimeoutMS=2000&heartbeatFrequencyMS=500&maxPoolSize=4",
 		strings.Join(hosts, ","), s.name, app)
 }
 
 // configuration is a gateway's over one set or two: d.plain has no layout, the others have one.
-func configuration(app string, sets []*set) string {
+func configuration(app string, sets []*set, more string) string {
 	var b strings.Builder
+	b.WriteString(more)
 	b.WriteString("backends:\n")
 	over := sets[0].name
 	for i, s := range sets {
@@ -53,15 +54,16 @@ type gateway struct {
 	name  string
 	sets  []*set
 	relay *relay
+	more  string // of its configuration
 
 	starts int
 	app    string
 	open   *oxbow.Gateway // nil: it has not started yet
 }
 
-func newGateway(t testing.TB, name string, sets []*set) *gateway {
+func newGateway(t testing.TB, name string, sets []*set, more ...string) *gateway {
 	t.Helper()
-	g := &gateway{name: name, sets: sets, relay: newRelay(t)}
+	g := &gateway{name: name, sets: sets, relay: newRelay(t), more: strings.Join(more, "")}
 	if err := g.start(t.Context()); err != nil {
 		t.Fatalf("open gateway %s: %v", name, err)
 	}
@@ -72,7 +74,7 @@ func newGateway(t testing.TB, name string, sets []*set) *gateway {
 func (g *gateway) start(ctx context.Context) error {
 	g.starts++
 	g.app = fmt.Sprintf("%s.%d", g.name, g.starts)
-	opened, err := oxbow.Open(ctx, oxbow.Options{Listen: "127.0.0.1:0", Config: []byte(configuration(g.app, g.sets)), UpkeepEvery: time.Hour})
+	opened, err := oxbow.Open(ctx, oxbow.Options{Listen: "127.0.0.1:0", Config: []byte(configuration(g.app, g.sets, g.more)), UpkeepEvery: time.Hour})
 	if err != nil {
 		return err
 	}

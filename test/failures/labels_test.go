@@ -47,11 +47,11 @@ func (c *rawClient) count(collection string, id int) int {
 }
 
 // oneSet is a gateway over one set, with a counter 1 in d.plain and in d.hash.
-func oneSet(t *testing.T, modern bool) (*set, *gateway, *rawClient) {
+func oneSet(t *testing.T, modern bool, more ...string) (*set, *gateway, *rawClient) {
 	t.Helper()
 	s := newSet(t, "one", 3)
 	s.modern = modern
-	g := newGateway(t, "g", []*set{s})
+	g := newGateway(t, "g", []*set{s}, more...)
 	t.Cleanup(g.close)
 	raw := dialRaw(t, g)
 	for _, name := range []string{"plain", "hash"} {

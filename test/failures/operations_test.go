@@ -10,11 +10,14 @@ import (
 func (s *set) hold(c *conn, cmd *command) (killed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.lets {
+		return false
+	}
 	s.lastOp++
 	id, op := s.lastOp, &heldOp{connection: c.id, command: cmd.body}
 	s.held[id] = op
 	s.changed.Broadcast()
-	for !op.killed && !op.free {
+	for !op.killed && !s.lets {
 		s.changed.Wait()
 	}
 	delete(s.held, id)
@@ -22,13 +25,11 @@ func (s *set) hold(c *conn, cmd *command) (killed bool) {
 	return op.killed
 }
 
-// release lets held commands go.
-func (s *set) release() {
+// letAll lets the commands held go, and those to come.
+func (s *set) letAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, op := range s.held {
-		op.free = true
-	}
+	s.lets = true
 	s.changed.Broadcast()
 }
 

@@ -16,6 +16,8 @@ type rawClient struct {
 	nc      net.Conn
 	session bson.D
 	number  int64
+
+	database string // that its commands go to
 }
 
 func dialRaw(t testing.TB, g *gateway) *rawClient {
@@ -26,7 +28,7 @@ func dialRaw(t testing.TB, g *gateway) *rawClient {
 	}
 	t.Cleanup(func() { nc.Close() })
 	id := bson.NewObjectID()
-	return &rawClient{t: t, nc: nc, session: bson.D{{Key: "id", Value: bson.Binary{Subtype: 4, Data: append(id[:], 1, 2, 3, 4)}}}}
+	return &rawClient{t: t, nc: nc, database: database, session: bson.D{{Key: "id", Value: bson.Binary{Subtype: 4, Data: append(id[:], 1, 2, 3, 4)}}}}
 }
 
 // numbered adds a session and the next transaction number to a command.
@@ -38,7 +40,7 @@ func (c *rawClient) numbered(cmd bson.D) bson.D {
 // send sends a command.
 func (c *rawClient) send(cmd bson.D) {
 	c.t.Helper()
-	body, err := bson.Marshal(append(cmd, bson.E{Key: "$db", Value: database}))
+	body, err := bson.Marshal(append(cmd, bson.E{Key: "$db", Value: c.database}))
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -214,7 +214,13 @@ func (s *schedule) failOnce() {
 	case 4:
 		s.note("stall")
 		m.change(func() { m.stalled = true })
-		s.later(lasts*3, func() { m.change(func() { m.stalled = false }) })
+		s.later(lasts*3, func() {
+			if lasts.Milliseconds()%2 == 0 {
+				m.down() // what it was asked meanwhile is never answered
+				m.comeUp()
+			}
+			m.change(func() { m.stalled = false })
+		})
 	case 5:
 		s.note("slow")
 		m.change(func() { m.slow = time.Duration(s.rng.IntN(20)) * time.Millisecond })

@@ -16,9 +16,9 @@ type set struct {
 	members []*member
 	modern  bool // it labels its errors, as MongoDB does from 4.4 on
 
-	// before is asked about every data command before it runs, and after about its reply; they may wait. Nil: nothing happens.
-	before func(m *member, c *conn, cmd *command)
-	after  func(m *member, c *conn, cmd *command)
+	// before is asked what is to go wrong with each data command before it runs, and after when it has run; they may wait. Nil: nothing happens.
+	before func(c *conn, cmd *command) fault
+	after  func(c *conn, cmd *command)
 
 	kicked chan struct{}
 	stop   chan struct{}
@@ -33,6 +33,7 @@ type set struct {
 	rollbacks  int
 	lastOp     int32
 	held       map[int32]*heldOp
+	lets       bool // commands are not held
 }
 
 // entry is one write in the log; command is nil in the one that begins a term.
@@ -268,5 +269,4 @@ type heldOp struct {
 	connection int64
 	command    bson.Document
 	killed     bool
-	free       bool
 }
