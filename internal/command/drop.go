@@ -45,8 +45,8 @@ func (d *Data) dropCursors(match func(cursor.Info) bool) {
 	d.Cursors.KillWhere(match, mongoerr.New(mongoerr.QueryPlanKilled, "collection dropped"))
 }
 
-// dropDatabase answers dropDatabase: the collections with a layout, then the plain ones. The database itself goes only when no other
-// collection's partition lives in it.
+// dropDatabase answers dropDatabase: the collections with a layout, then the plain ones. The backend drops the database itself only where no
+// collection of it has a layout: it would take partitions along that are made at the same time. Without collections a database is gone anyway.
 func (d *Data) dropDatabase(ctx context.Context, req *Request, reply *Reply) error {
 	s, err := statement.ParseDropDatabase(req.Body)
 	if err != nil {
@@ -67,13 +67,10 @@ func (d *Data) dropDatabase(ctx context.Context, req *Request, reply *Reply) err
 		return err
 	}
 	switch {
+	case len(snapshot.Collections(s.Database)) > 0:
 	case partitions == 0:
-		// The backend has no such database where all that was in it had a layout, and then doesn't say that it was dropped.
-		if err := d.forward(ctx, name, req, reply); err != nil || !own || backend.Check(reply.Document) != nil {
-			return err
-		}
-		reply.Document, plain = nil, nil
-	case len(plain) == 0 && !own:
+		return d.forward(ctx, name, req, reply)
+	case len(plain) == 0:
 		return mongoerr.New(mongoerr.CommandNotSupported, "%s holds nothing but partitions, which go with their collection or by retention", s.Database)
 	}
 	for _, collection := range plain {
@@ -82,7 +79,9 @@ func (d *Data) dropDatabase(ctx context.Context, req *Request, reply *Reply) err
 			return err
 		}
 	}
-	reply.Elements = bsoncore.AppendStringElement(reply.Elements, "dropped", s.Database)
+	if own || len(plain) > 0 {
+		reply.Elements = bsoncore.AppendStringElement(reply.Elements, "dropped", s.Database)
+	}
 	return nil
 }
 

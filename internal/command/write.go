@@ -20,7 +20,7 @@ func (d *Data) forwardWrite(ctx context.Context, a view, req *Request, reply *Re
 }
 
 // planTries bounds how often a write is planned again because its partitions had to be made, and went again meanwhile.
-const planTries = 4
+const planTries = 20
 
 // ready has a write planned, which names the partitions that are missing, and makes these, until the plan has all.
 func (d *Data) ready(ctx context.Context, src plan.Source, planned func(plan.Source) ([]route.Place, error)) error {
