@@ -67,7 +67,12 @@ func (c *CursorReply) SetID(id int64) {
 //	dst = b.Start(dst, next)
 //	dst = … // the documents, as array elements "0", "1", …
 //	dst = b.End(dst, id, ns)
-type CursorBuilder struct{ cursor, batch int32 }
+type CursorBuilder struct {
+	// Partial says that documents are missing which could not be reached.
+	Partial bool
+
+	cursor, batch int32
+}
 
 // Start opens the cursor and its batch.
 func (b *CursorBuilder) Start(dst []byte, next bool) []byte {
@@ -83,6 +88,9 @@ func (b *CursorBuilder) Start(dst []byte, next bool) []byte {
 // End closes the batch and the cursor.
 func (b *CursorBuilder) End(dst []byte, id int64, ns string) []byte {
 	dst, _ = bsoncore.AppendArrayEnd(dst, b.batch)
+	if b.Partial {
+		dst = bsoncore.AppendBooleanElement(dst, "partialResultsReturned", true)
+	}
 	dst = bsoncore.AppendInt64Element(dst, "id", id)
 	dst = bsoncore.AppendStringElement(dst, "ns", ns)
 	dst, _ = bsoncore.AppendDocumentEnd(dst, b.cursor)

@@ -84,6 +84,7 @@ func (d *Data) firstBatch(ctx context.Context, req *Request, reply *Reply, ns st
 	if err != nil {
 		return err
 	}
+	cursor.Partial = content.Partial()
 	taken = true
 	if !more || b.single {
 		err = content.Close()

@@ -73,6 +73,9 @@ func (d *Data) nextBatch(ctx context.Context, req *Request, reply *Reply, p *cur
 	if err != nil {
 		return false, interrupted(ctx, err)
 	}
+	if p, ok := content.(interface{ Partial() bool }); ok {
+		builder.Partial = p.Partial()
+	}
 	id := g.Cursor
 	if !more {
 		id = 0

@@ -93,6 +93,12 @@ func (c *Content) next(ctx context.Context) (bson.Document, error) {
 	return doc, err
 }
 
+// Partial reports whether documents are missing because their backends could not be reached, which the client allowed.
+func (c *Content) Partial() bool {
+	p, ok := c.stream.(*partial)
+	return ok && p.Partial()
+}
+
 // Close closes the stream.
 func (c *Content) Close() error { return c.stream.Close() }
 

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"sync/atomic"
 
 	"oxbow/internal/bson"
 	"oxbow/internal/plan"
@@ -13,8 +14,12 @@ func (e *Executor) Find(p *plan.Find) query.Documents { return e.find(p) }
 
 func (e *Executor) find(p *plan.Find) source {
 	var groups []source
+	var leftOut *atomic.Bool
+	if p.AllowPartial {
+		leftOut = new(atomic.Bool)
+	}
 	for _, targets := range p.Groups {
-		if g := e.group(p, targets); g != nil {
+		if g := e.group(p, targets, leftOut); g != nil {
 			groups = append(groups, g)
 		}
 	}
@@ -33,15 +38,27 @@ func (e *Executor) find(p *plan.Find) source {
 	if p.Projection != nil {
 		s = &projected{source: s, projection: p.Projection}
 	}
+	if leftOut != nil {
+		s = &partial{source: s, leftOut: leftOut}
+	}
 	return s
 }
 
-// group merges the targets of one group.
-func (e *Executor) group(p *plan.Find, targets []plan.Target) source {
+// partial is a stream that may leave targets out, and says so from then on.
+type partial struct {
+	source
+	leftOut *atomic.Bool
+}
+
+// Partial reports whether a target was left out.
+func (p *partial) Partial() bool { return p.leftOut.Load() }
+
+// group merges the targets of one group. leftOut is set when one is left out; nil: none may be.
+func (e *Executor) group(p *plan.Find, targets []plan.Target, leftOut *atomic.Bool) source {
 	streams := make([]source, len(targets))
 	for i, t := range targets {
 		s := e.stream(t)
-		s.command, s.batchSize = p.Command, p.BatchSize
+		s.command, s.batchSize, s.leftOut = p.Command, p.BatchSize, leftOut
 		streams[i] = s
 	}
 	switch {

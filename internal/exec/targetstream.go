@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"sync/atomic"
 
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
@@ -17,7 +18,8 @@ type targetStream struct {
 	exec      *Executor
 	target    plan.Target
 	command   plan.Command
-	batchSize int64 // 0: the backend's own choice
+	batchSize int64        // 0: the backend's own choice
+	leftOut   *atomic.Bool // set instead of an error when the backend can't be reached; nil: that is an error
 
 	opened bool
 	memory memory.Account // of the batch
@@ -34,7 +36,7 @@ func (e *Executor) stream(t plan.Target) *targetStream {
 func (s *targetStream) Next(ctx context.Context) (bson.Document, error) {
 	if !s.opened {
 		if err := s.open(ctx); err != nil {
-			return nil, err
+			return nil, s.leave(err)
 		}
 	}
 	for {
@@ -48,9 +50,20 @@ func (s *targetStream) Next(ctx context.Context) (bson.Document, error) {
 			return nil, nil
 		}
 		if err := s.more(ctx); err != nil {
-			return nil, err
+			return nil, s.leave(err)
 		}
 	}
+}
+
+// leave ends the stream where its backend can't be reached and the client takes what the others have, as a router does. Otherwise it gives the error back.
+func (s *targetStream) leave(err error) error {
+	if s.leftOut == nil || !mongoerr.From(err).Code.Retryable() || s.exec.check(s.target) != nil {
+		return err // also where it is this gateway that must not read
+	}
+	s.leftOut.Store(true)
+	s.dropBatch()
+	s.id = 0
+	return nil
 }
 
 // open runs the command that makes the cursor.

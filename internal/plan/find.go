@@ -26,6 +26,8 @@ type Find struct {
 	Limit      int64             // applied to the merged stream; 0: none
 	Projection *query.Projection // applied to the merged stream; nil where the targets do it
 	BatchSize  int64             // asked of each target; 0: the backend's own choice
+	// AllowPartial: targets whose backend can't be reached may be left out.
+	AllowPartial bool
 }
 
 // NewFind plans a find.
@@ -43,7 +45,7 @@ func NewFind(f *statement.Find, src Source, env query.Env) (*Find, error) {
 		return nil, err
 	}
 	r, routed := src.route(filter)
-	p := &Find{Source: src, Routed: routed, Skip: f.Skip, Limit: f.Limit, Command: findCommand(f)}
+	p := &Find{Source: src, Routed: routed, Skip: f.Skip, Limit: f.Limit, Command: findCommand(f), AllowPartial: f.AllowPartialResults}
 	if order != nil && len(order.Keys) > 0 {
 		p.Sort = order
 	}

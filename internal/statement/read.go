@@ -22,7 +22,7 @@ type Find struct {
 	BatchSize           int64 // -1: not given, MongoDB's first batch of 101 documents
 	SingleBatch         bool
 	NoCursorTimeout     bool
-	AllowPartialResults bool // changes nothing: results are whole, or an error
+	AllowPartialResults bool
 }
 
 var findSchema = newSchema("find",

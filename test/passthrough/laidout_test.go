@@ -349,3 +349,18 @@ func TestTransactionLost(t *testing.T) {
 		}
 	})
 }
+
+// TestTransactionOnRouters: all of a transaction on a sharded cluster goes to one of its routers, and different ones to different routers.
+func TestTransactionOnRouters(t *testing.T) {
+	catalog, a, b := newKeeper(t, 100), newKeeper(t, 100), newKeeper(t, 100)
+	both := strings.TrimSuffix(a.uri, "/?serverSelectionTimeoutMS=500") + "," + strings.TrimPrefix(b.uri, "mongodb://")
+	g := inprocess.Open(t, fmt.Sprintf("backends: {one: {uri: %q}, routers: {uri: %q}}\ndatabases: {two: routers, \"*\": one}\n", catalog.uri, both))
+	insert := in("two", bson.D{{Key: "insert", Value: "c"}, {Key: "documents", Value: bson.A{bson.D{}}}})
+	for number := range int64(40) {
+		replies := statements(t, g, number+1, insert, insert, insert, commit, commit)
+		ok(t, replies)
+	}
+	if x, y := a.endings(), b.endings(); strings.Count(x, "commit")+strings.Count(y, "commit") != 40 || x == "" || y == "" {
+		t.Errorf("the routers ended %d and %d transactions", strings.Count(x, "commit"), strings.Count(y, "commit"))
+	}
+}
