@@ -54,3 +54,11 @@ func (g *Gateway) gone(t plan.Target) bool {
 	_, p := g.catalog.Snapshot().Physical(t.Backend, t.Namespace.Database, t.Namespace.Collection)
 	return p == nil || p.State == route.Dropping
 }
+
+// width is how many partitions of a collection one command is sent to at a time; 0 where the collection has no layout any more.
+func (g *Gateway) width(namespace string) int {
+	if c := g.catalog.Snapshot().Collection(namespace); c != nil {
+		return c.Fanout
+	}
+	return 0
+}

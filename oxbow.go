@@ -60,6 +60,7 @@ type Gateway struct {
 	memory   config.Memory
 	budget   *memory.Budget // of memory.Clients
 	catalog  *catalog.Catalog
+	lanes    *exec.Lanes
 	server   *server.Server
 	table    *command.Table
 	doors    *doors
@@ -86,6 +87,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 		return nil, fmt.Errorf("divide memory: %w", err)
 	}
 	g.budget = memory.New(g.memory.Clients)
+	g.lanes = exec.NewLanes(cfg.Fanout)
 	if g.doors, err = openDoors(cfg); err != nil {
 		return nil, err
 	}
@@ -135,7 +137,7 @@ func (g *Gateway) serve(recent *command.RecentLog, cfg *config.Config) {
 	})
 	g.table.RegisterData(&command.Data{
 		Catalog: g.catalog, Cursors: cursors, Now: time.Now, Upkeep: upkeep{g.runner},
-		Exec: &exec.Executor{Backends: g.backends, Gone: g.gone, Sends: sendsOf(g.catalog), Memory: g.budget},
+		Exec: &exec.Executor{Backends: g.backends, Gone: g.gone, Sends: sendsOf(g.catalog), Width: g.width, Lanes: g.lanes, Memory: g.budget},
 	})
 	metrics := observe.New(g.table.Names())
 	metrics.Add(observe.NewFigures(observe.Sources{
@@ -191,6 +193,7 @@ func (g *Gateway) Reload(ctx context.Context) error {
 	certificates()
 	g.table.SetLimits(tableLimits(cfg))
 	g.server.SetLimits(serverLimits(cfg))
+	g.lanes.SetLimit(cfg.Fanout)
 	g.log.Info("configuration reloaded", "file", g.options.File)
 	return nil
 }

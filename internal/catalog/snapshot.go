@@ -90,6 +90,7 @@ type Collection struct {
 	Indexes  []bson.Document   // specifications, without _id_
 	Options  bson.Document     // of create
 	Hold     time.Duration
+	Fanout   int // partitions that one command is sent to at a time
 	UUID     [16]byte
 
 	config *config.Collection
@@ -127,6 +128,7 @@ func newCollection(cfg *config.Collection, r *record, all []route.Partition, sha
 		Indexes:  r.indexes,
 		Options:  r.options,
 		Hold:     cfg.Hold,
+		Fanout:   cfg.Fanout,
 		UUID:     r.uuid,
 		config:   cfg,
 		record:   r,

@@ -63,10 +63,11 @@ func (cfg *Config) readCollection(r *report, e entry, path string) (Collection, 
 	}
 	cfg.readRetention(&c, m)
 	cfg.readOver(&c, m)
+	c.Fanout = m.whole("fanout", 1, mostFanout, DefaultWidth)
 	cfg.readReading(m, e.key, c.Over)
 	m.refusePlanned("fields", "idTime", "legacy", "order", "ordered", "move", "gene")
 	name, at := m.text("name")
-	m.close("time", "hash", "keep", "hold", "ahead", "late", "over", "read", "reads", "name")
+	m.close("time", "hash", "keep", "hold", "ahead", "late", "over", "fanout", "read", "reads", "name")
 	if len(r.list) > before {
 		return c, false
 	}

@@ -25,6 +25,7 @@ type Config struct {
 	TLS         *TLS              // nil: connections are not encrypted
 	HTTP        *HTTP             // nil: not served
 	Slow        time.Duration     // commands that take as long are logged; 0: none
+	Fanout      int               // commands to partitions that all commands have under way at a time, beyond one each
 	Limits      Limits            // of what clients may take
 	Reads       Reads             // of collections that say nothing else
 	// KillAbandoned ends a command that changes documents when its client is gone ("abandoned: kill").
@@ -68,6 +69,7 @@ type Collection struct {
 	Layout   route.Layout
 	Hold     time.Duration // how long a hidden partition is kept before it is dropped
 	Over     []string      // backends that partitions are spread over; at least one
+	Fanout   int           // partitions that one command is sent to at a time
 	As       As
 	Template Template // names of partitions
 }
@@ -87,7 +89,11 @@ const (
 	DefaultAhead  = 2
 	DefaultHold   = time.Hour
 	DefaultSlow   = 100 * time.Millisecond // MongoDB's slowms
-	DefaultLease  = 10 * time.Second
+	// DefaultFanout leaves connections of a pool, which are 100 by default, to commands that go to one partition.
+	DefaultFanout = 64
+	// DefaultWidth is the fanout of a layout.
+	DefaultWidth = 16
+	DefaultLease = 10 * time.Second
 	// DefaultLongest is more than the largest message takes on a server that is well, and little enough for a drop to wait.
 	DefaultLongest = time.Minute
 	// DefaultCatalog is the database of the catalog.
@@ -139,6 +145,7 @@ func Default() *Config {
 	return &Config{
 		Listen:   DefaultListen,
 		Slow:     DefaultSlow,
+		Fanout:   DefaultFanout,
 		Limits:   DefaultLimits,
 		Lease:    DefaultLease,
 		Longest:  DefaultLongest,

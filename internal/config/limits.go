@@ -16,10 +16,11 @@ type Limits struct {
 // DefaultLimits are those of a configuration that names none.
 var DefaultLimits = Limits{Connections: 20_000, Login: time.Minute}
 
-// The most that the keys of limits take.
+// The most that the keys of limits, and fanout, take.
 const (
 	mostConnections = 1_000_000
 	mostMessages    = 10_000_000
+	mostFanout      = 10_000
 )
 
 // readLimits reads the key limits:

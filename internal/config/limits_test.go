@@ -35,3 +35,22 @@ func TestLimits(t *testing.T) {
 		}
 	}
 }
+
+func TestFanout(t *testing.T) {
+	cfg := parsed(t, "fanout: 8\ncollections: {a.b: {hash: {field: c}, fanout: 2}, a.c: {hash: {field: c}}}\n")
+	if cfg.Fanout != 8 || cfg.Collection("a.b").Fanout != 2 || cfg.Collection("a.c").Fanout != DefaultWidth {
+		t.Errorf("%d, %d, %d", cfg.Fanout, cfg.Collection("a.b").Fanout, cfg.Collection("a.c").Fanout)
+	}
+	if n := parsed(t, "").Fanout; n != DefaultFanout {
+		t.Errorf("the default is %d", n)
+	}
+	for text, want := range map[string]string{
+		"fanout: 0": "fanout: must be a whole number from 1",
+		"collections: {a.b: {hash: {field: c}, fanout: 0}}":    "collections.a.b.fanout: must be a whole number from 1",
+		"collections: {a.b: {hash: {field: c}, fanout: many}}": "collections.a.b.fanout: must be a whole number",
+	} {
+		if _, err := Parse("oxbow.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}

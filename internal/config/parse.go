@@ -49,7 +49,8 @@ func Parse(name string, data []byte) (*Config, error) {
 	cfg.KillAbandoned = m.choice("abandoned", 0, "finish", "kill") == 1
 	cfg.readReads(m)
 	cfg.readLimits(m)
-	m.close("listen", "limits", "memory", "http", "slow", "abandoned", "reads", "tls", "auth", "users", "backends", "catalog", "lease", "longest", "databases", "collections")
+	cfg.Fanout = m.whole("fanout", 1, mostFanout, DefaultFanout)
+	m.close("listen", "limits", "fanout", "memory", "http", "slow", "abandoned", "reads", "tls", "auth", "users", "backends", "catalog", "lease", "longest", "databases", "collections")
 	if err := r.err(); err != nil {
 		return nil, err
 	}

@@ -21,12 +21,13 @@ type Executor struct {
 	Gone func(plan.Target) bool
 	// Sends is asked before each command to a partition. Nil: this gateway has the catalog for itself.
 	Sends Sends
+	// Width is how many partitions of a collection one command is sent to at a time; 0: DefaultWidth. Nil: DefaultWidth for all.
+	Width func(collection string) int
+	// Lanes bounds what all commands together send at a time. Nil: without limit.
+	Lanes *Lanes
 	// Memory is the budget of batches that wait to be merged and of what is gathered. Nil: without limit.
 	Memory *memory.Budget
 }
-
-// Fanout is how many targets of one command are talked to at a time.
-const Fanout = 16
 
 // Abilities tells what the backend of that name can do.
 func (e *Executor) Abilities(name string) backend.Abilities {

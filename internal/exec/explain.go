@@ -8,22 +8,17 @@ import (
 	"oxbow/internal/plan"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
-	"golang.org/x/sync/errgroup"
 )
 
 // Explain has every target explain its part, and returns the replies in the order of the targets. Where they name the partition they have the
 // collection's name.
 func (e *Executor) Explain(ctx context.Context, p *plan.Explain, verbosity string) ([]bson.Document, error) {
 	parts := make([]bson.Document, len(p.Routed.Targets))
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(Fanout)
-	for i, t := range p.Routed.Targets {
-		g.Go(func() (err error) {
-			parts[i], err = e.explainOn(ctx, t, p.Command, verbosity)
-			return err
-		})
-	}
-	return parts, g.Wait()
+	targets := p.Routed.Targets
+	return parts, e.spread(ctx, collectionOf(targets), len(targets), func(ctx context.Context, i int) (err error) {
+		parts[i], err = e.explainOn(ctx, targets[i], p.Command, verbosity)
+		return err
+	})
 }
 
 func (e *Executor) explainOn(ctx context.Context, t plan.Target, c plan.Command, verbosity string) (bson.Document, error) {

@@ -69,7 +69,7 @@ func (e *Executor) group(p *plan.Find, targets []plan.Target, leftOut *atomic.Bo
 	case p.Sort == nil:
 		return &sequence{of: streams}
 	}
-	return &merge{order: p.Sort, of: streams}
+	return &merge{exec: e, collection: collectionOf(targets), order: p.Sort, of: streams}
 }
 
 // empty is no documents.

@@ -9,8 +9,6 @@ import (
 	"oxbow/internal/bson"
 	"oxbow/internal/plan"
 	"oxbow/internal/query"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // closeTimeout bounds the killing of a stream's cursors on the backends, of all together.
@@ -71,6 +69,9 @@ func (s *sequence) kill(ctx context.Context) error {
 // merge is ordered streams merged into one order. Each holds one document ahead; the heap orders them by their sort keys, and
 // by target where keys are equal, so that the order of a merge is stable.
 type merge struct {
+	exec       *Executor
+	collection string
+
 	order   *query.Sort
 	of      []source
 	heap    []*head
@@ -126,14 +127,11 @@ func (m *merge) advance(ctx context.Context) error {
 // start opens all streams, several at a time, and builds the heap.
 func (m *merge) start(ctx context.Context) error {
 	heads := make([]*head, len(m.of))
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(Fanout)
 	for i, s := range m.of {
-		h := &head{stream: s, rank: i}
-		heads[i] = h
-		g.Go(func() error { return h.fill(ctx, m.order) })
+		heads[i] = &head{stream: s, rank: i}
 	}
-	if err := g.Wait(); err != nil {
+	err := m.exec.spread(ctx, m.collection, len(heads), func(ctx context.Context, i int) error { return heads[i].fill(ctx, m.order) })
+	if err != nil {
 		return err
 	}
 	for _, h := range heads {
@@ -187,14 +185,9 @@ func (m *merge) Close() error { return closed(m) }
 // kill kills the cursors of all streams, several at a time. One that fails keeps no other from being tried.
 func (m *merge) kill(ctx context.Context) error {
 	errs := make([]error, len(m.of))
-	var g errgroup.Group
-	g.SetLimit(Fanout)
-	for i, s := range m.of {
-		g.Go(func() error {
-			errs[i] = s.kill(ctx)
-			return nil
-		})
-	}
-	g.Wait()
+	_ = m.exec.spread(ctx, m.collection, len(errs), func(ctx context.Context, i int) error {
+		errs[i] = m.of[i].kill(ctx)
+		return nil
+	})
 	return errors.Join(errs...)
 }

@@ -3,48 +3,37 @@ package exec
 import (
 	"context"
 
-	"golang.org/x/sync/errgroup"
-
 	"oxbow/internal/bson"
 	"oxbow/internal/memory"
 	"oxbow/internal/plan"
 )
 
-// each sends a command to all targets, Fanout at a time, and hands each reply with ok: 1 to take, concurrently for different i.
+// each sends a command to all targets, several at a time, and hands each reply with ok: 1 to take, concurrently for different i.
 func (e *Executor) each(ctx context.Context, targets []plan.Target, c plan.Command, take func(i int, reply bson.Document) error) error {
 	return e.eachWithin(ctx, nil, targets, c, take)
 }
 
 // eachWithin is each with an account for each target's reply, as newAccounts makes them; nil for none.
 func (e *Executor) eachWithin(ctx context.Context, accounts []memory.Account, targets []plan.Target, c plan.Command, take func(i int, reply bson.Document) error) error {
-	account := func(i int) *memory.Account {
-		if accounts == nil {
-			return nil
+	return e.spread(ctx, collectionOf(targets), len(targets), func(ctx context.Context, i int) error {
+		var account *memory.Account
+		if accounts != nil {
+			account = &accounts[i]
 		}
-		return &accounts[i]
-	}
-	switch len(targets) {
-	case 0:
-		return nil
-	case 1:
-		reply, err := e.send(ctx, account(0), targets[0], c)
+		reply, err := e.send(ctx, account, targets[i], c)
 		if err != nil {
 			return err
 		}
-		return take(0, reply)
+		return take(i, reply)
+	})
+}
+
+// collectionOf is the collection that all targets are partitions of.
+func collectionOf(targets []plan.Target) string {
+	if len(targets) == 0 {
+		return ""
 	}
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(Fanout)
-	for i, t := range targets {
-		g.Go(func() error {
-			reply, err := e.send(ctx, account(i), t, c)
-			if err != nil {
-				return err
-			}
-			return take(i, reply)
-		})
-	}
-	return g.Wait()
+	return targets[0].Logical
 }
 
 // newAccounts returns accounts for the replies of n targets, and what closes them.
@@ -75,18 +64,14 @@ func (e *Executor) Gather(ctx context.Context, targets []plan.Target, c plan.Com
 // Present is Gather for commands that look at each partition by itself: those that are dropped while they are looked at are left out of both lists.
 func (e *Executor) Present(ctx context.Context, targets []plan.Target, c plan.Command) ([]plan.Target, []bson.Document, error) {
 	all := make([]bson.Document, len(targets))
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(Fanout)
-	for i, t := range targets {
-		g.Go(func() (err error) {
-			all[i], err = e.send(ctx, nil, t, c)
-			if err != nil && e.Gone != nil && e.Gone(t) {
-				return nil
-			}
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
+	err := e.spread(ctx, collectionOf(targets), len(targets), func(ctx context.Context, i int) (err error) {
+		all[i], err = e.send(ctx, nil, targets[i], c)
+		if err != nil && e.Gone != nil && e.Gone(targets[i]) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
 		return nil, nil, err
 	}
 	var present []plan.Target

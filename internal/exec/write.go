@@ -12,7 +12,6 @@ import (
 	"oxbow/internal/plan"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
-	"golang.org/x/sync/errgroup"
 )
 
 // Options are what a write command carries to every backend.
@@ -112,15 +111,10 @@ func (w *writing) inOrder(ctx context.Context, steps []plan.Step) []outcome {
 
 func (w *writing) atOnce(ctx context.Context, steps []plan.Step) []outcome {
 	outcomes := make([]outcome, len(steps))
-	var g errgroup.Group
-	g.SetLimit(Fanout)
-	for i, s := range steps {
-		g.Go(func() error {
-			outcomes[i] = w.step(ctx, s)
-			return nil
-		})
-	}
-	g.Wait()
+	_ = w.exec.spread(ctx, w.collection, len(steps), func(ctx context.Context, i int) error {
+		outcomes[i] = w.step(ctx, steps[i])
+		return nil
+	})
 	return outcomes
 }
 
@@ -272,15 +266,10 @@ func (w *writing) each(ctx context.Context, s *plan.Each) outcome {
 		return failed(refused, err).at(s.Index)
 	}
 	outcomes := make([]outcome, len(s.Routed.Targets))
-	var g errgroup.Group
-	g.SetLimit(Fanout)
-	for i, t := range s.Routed.Targets {
-		g.Go(func() error {
-			outcomes[i] = w.one(ctx, t, s.Index, s.Statement, true)
-			return nil
-		})
-	}
-	g.Wait()
+	_ = w.exec.spread(ctx, w.collection, len(outcomes), func(ctx context.Context, i int) error {
+		outcomes[i] = w.one(ctx, s.Routed.Targets[i], s.Index, s.Statement, true)
+		return nil
+	})
 	var total outcome
 	for i := range outcomes {
 		total.add(outcomes[i])
