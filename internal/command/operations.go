@@ -51,7 +51,7 @@ func newOperations(killAbandoned bool) *Operations {
 }
 
 // begin registers a command. A connection runs one at a time, so its record lies in the connection.
-func (o *Operations) begin(req *Request, entry *Entry, now time.Time, cancel context.CancelCauseFunc) *Operation {
+func (o *Operations) begin(req *Request, entry *Entry, secret bool, now time.Time, cancel context.CancelCauseFunc) *Operation {
 	op := &req.Conn.operation
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -63,7 +63,7 @@ func (o *Operations) begin(req *Request, entry *Entry, now time.Time, cancel con
 		id: o.mu.lastID, name: req.Name, namespace: namespaceOf(req, entry), command: req.Body, conn: req.Conn,
 		started: now, cancel: cancel, goesOn: o.goesOn(req, entry), unlisted: entry.Unlisted,
 		session: req.session, hasSession: req.Session != nil, passing: entry.NoSession,
-		secret: entry.Secret,
+		secret: secret,
 	}
 	o.mu.running[op.id] = op
 	return op
@@ -278,11 +278,15 @@ func appendMetadata(dst []byte, metadata *bson.Document) []byte {
 	return bsoncore.AppendDocumentElement(dst, "clientMetadata", *metadata)
 }
 
-// appendName appends a command's first element only.
+// appendName appends a command's first element only, and of that no more than its key where it's a document, which has been put in the wrong place.
 func appendName(dst []byte, key string, command bson.Document) []byte {
 	at, dst := bsoncore.AppendDocumentElementStart(dst, key)
 	if name, v, ok := bson.First(command); ok {
-		dst = bsoncore.AppendValueElement(dst, name, v)
+		if v.Type == bson.TypeString || bson.IsNumber(v.Type) {
+			dst = bsoncore.AppendValueElement(dst, name, v)
+		} else {
+			dst = bsoncore.AppendInt32Element(dst, name, 1)
+		}
 	}
 	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
 	return dst

@@ -33,7 +33,7 @@ func TestAbandoned(t *testing.T) {
 			ops, c, ended := newOperations(kill), &Conn{}, false
 			req := &Request{Name: test.name, Conn: c, Arguments: Arguments{WriteConcern: test.concern}}
 			began := time.Now()
-			ops.begin(req, &Entry{Writes: test.writes}, began, func(error) { ended = true })
+			ops.begin(req, &Entry{Writes: test.writes}, false, began, func(error) { ended = true })
 			want := test.ends
 			if kill {
 				want = test.killed

@@ -116,8 +116,19 @@ func (t *Table) dispatch(ctx context.Context, req *Request, reply *Reply) (*Entr
 	return entry, t.call(ctx, entry, handler, req, reply)
 }
 
-// unknownEntry stands for a command that the table does not have: nothing is known of it, so it may read and write.
-var unknownEntry = Entry{Reads: true, Writes: true}
+// unknownEntry stands for a command that the table does not have: nothing is known of it, so it may read and write, and hold secrets.
+var unknownEntry = Entry{Reads: true, Writes: true, Secret: true}
+
+// secret reports whether nobody else may see a command's body: its own, or that of the command that it explains.
+func (t *Table) secret(entry *Entry, req *Request) bool {
+	if entry.Secret || req.Name != "explain" {
+		return entry.Secret
+	}
+	inner, _ := req.Argument.DocumentOK()
+	name, _, ok := bson.First(inner)
+	explained := t.byName[name]
+	return ok && (explained == nil || explained.Secret)
+}
 
 // handler picks who answers: the first interceptor that takes the request, the command's own handler, the fallback.
 func (t *Table) handler(entry *Entry, req *Request) Handler {
@@ -175,7 +186,7 @@ func (t *Table) call(ctx context.Context, entry *Entry, handler Handler, req *Re
 		ctx, stop = limited(ctx, req.MaxTime)
 		defer stop()
 	}
-	op := t.operations.begin(req, entry, t.deps.Now(), cancel)
+	op := t.operations.begin(req, entry, t.secret(entry, req), t.deps.Now(), cancel)
 	defer t.finish(op)
 	defer func() {
 		if p := recover(); p != nil {

@@ -18,7 +18,7 @@ func (t *Table) logSlow(req *Request, entry *Entry, took time.Duration, code mon
 	if t.deps.Slow <= 0 || took < t.deps.Slow || entry == nil || entry.Unlisted || entry.Awaits && req.MaxTime > 0 {
 		return
 	}
-	attributes := []any{"command", req.Name, "namespace", namespaceOf(req, entry), "took", took, "connection", req.Conn.ID, "body", shownBody(req.Body, entry.Secret)}
+	attributes := []any{"command", req.Name, "namespace", namespaceOf(req, entry), "took", took, "connection", req.Conn.ID, "body", shownBody(req.Body, t.secret(entry, req))}
 	if who := req.Conn.who.Load(); who != nil {
 		attributes = append(attributes, "user", who.String())
 	}

@@ -83,15 +83,21 @@ func (s *socket) mustEnd(what string) {
 	}
 }
 
-// metric reads a figure.
-func (g *gateway) metric(t *testing.T, series string) string {
+// metrics reads all figures.
+func (g *gateway) metrics(t *testing.T) string {
 	t.Helper()
 	answer, err := http.Get("http://" + g.HTTPAddr().String() + "/metrics")
 	must(t, "get the metrics", err)
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	must(t, "read the metrics", err)
-	for line := range strings.Lines(string(text)) {
+	return string(text)
+}
+
+// metric reads a figure.
+func (g *gateway) metric(t *testing.T, series string) string {
+	t.Helper()
+	for line := range strings.Lines(g.metrics(t)) {
 		if value, ok := strings.CutPrefix(line, series+" "); ok {
 			return strings.TrimSpace(value)
 		}
