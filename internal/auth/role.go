@@ -54,7 +54,7 @@ func RoleNames() []string { return slices.Sorted(maps.Keys(builtIn)) }
 // CheckRole returns RoleNotFound for a role that there is not in that database.
 func CheckRole(r Role) error {
 	g, ok := builtIn[r.Name]
-	if !ok || g.adminOnly && r.Database != adminDatabase {
+	if !ok || g.adminOnly && r.Database != adminDatabase || r.Database == External {
 		return mongoerr.New(mongoerr.RoleNotFound, "Could not find role: %s", r)
 	}
 	return nil

@@ -17,6 +17,9 @@ type UserName struct {
 	Database string
 }
 
+// External is the database of users whose credentials are kept elsewhere: those who show a certificate, named by its subject.
+const External = "$external"
+
 // String returns "name@database", as MongoDB's messages do.
 func (n UserName) String() string { return n.Name + "@" + n.Database }
 

@@ -7,6 +7,7 @@ import (
 
 	driver "go.mongodb.org/mongo-driver/v2/bson"
 
+	"oxbow/internal/auth"
 	"oxbow/internal/bson"
 	"oxbow/internal/cursor"
 	"oxbow/internal/mongoerr"
@@ -95,6 +96,13 @@ func (s *fieldsSeen) add(name []byte) bool {
 	}
 	s.more[string(name)] = true
 	return true
+}
+
+// onExternal are the commands that may run on the database of users who show a certificate. It holds nothing else.
+var onExternal = map[string]bool{
+	"authenticate": true, "saslStart": true, "saslContinue": true, "logout": true, "connectionStatus": true, "ping": true,
+	"createUser": true, "updateUser": true, "dropUser": true, "dropAllUsersFromDatabase": true, "grantRolesToUser": true,
+	"revokeRolesFromUser": true, "usersInfo": true, "rolesInfo": true,
 }
 
 type argumentParser struct {
@@ -189,7 +197,7 @@ func (p *argumentParser) database(v bson.Value) error {
 		return wrongType("$db", v.Type, "string")
 	}
 	name := v.StringValue()
-	if err := statement.CheckDatabase(name); err != nil {
+	if err := statement.CheckDatabase(name); err != nil && !(name == auth.External && onExternal[p.req.Name]) {
 		return err
 	}
 	p.req.Database = name

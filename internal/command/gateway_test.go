@@ -333,7 +333,7 @@ func TestLoginFails(t *testing.T) {
 		{driver.D{{Key: "saslStart", Value: 1}, {Key: "mechanism", Value: "SCRAM-SHA-256"}}, mongoerr.IDLMissingField},
 		{driver.D{{Key: "saslStart", Value: 1}, {Key: "mechanism", Value: "SCRAM-SHA-256"}, {Key: "payload", Value: driver.Binary{}}}, mongoerr.AuthenticationFailed},
 		{driver.D{{Key: "saslContinue", Value: 1}, {Key: "conversationId", Value: 1}, {Key: "payload", Value: binary}}, mongoerr.ProtocolError},
-		{driver.D{{Key: "authenticate", Value: 1}, {Key: "mechanism", Value: "MONGODB-X509"}}, mongoerr.MechanismUnavailable},
+		{driver.D{{Key: "authenticate", Value: 1}, {Key: "mechanism", Value: "MONGODB-X509"}}, mongoerr.ProtocolError},
 	} {
 		if got := run(t, table, c.command); code(got) != c.want {
 			t.Errorf("%v: %v", c.command, got)

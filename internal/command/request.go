@@ -70,6 +70,7 @@ type Conn struct {
 	Remote      string // "address:port", or "" on a Unix socket
 	Local       string
 	Opened      time.Time
+	Subject     string   // of the certificate that the client has shown and proven to own, as RFC 2253 writes it; "": none
 	Compressors []string // agreed in hello
 	User        string   // whose sessions and cursors its commands use: the SHA-256 of "name@database", "" before a login
 

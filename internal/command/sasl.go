@@ -177,13 +177,6 @@ func (t *Table) stepLogin(c *Conn, payload []byte, dst []byte) ([]byte, error) {
 	return bsoncore.AppendBinaryElement(dst, "payload", 0, answer), nil
 }
 
-// refuseMechanism answers authenticate, which takes no password mechanism.
-func refuseMechanism(_ context.Context, req *Request, _ *Reply) error {
-	m, _ := bson.Get(req.Body, "mechanism")
-	name, _ := m.StringValueOK()
-	return mongoerr.New(mongoerr.MechanismUnavailable, "Received authentication for mechanism %q which is unknown or not enabled", name)
-}
-
 // appendLogin appends what hello says of logging in: the mechanisms of the user that it names, and the answer to a saslStart that it carries
 // (https://github.com/mongodb/specifications/blob/master/source/auth/auth.md). A saslStart that fails is passed over: the client then begins anew.
 func (t *Table) appendLogin(c *Conn, h helloArguments, dst []byte) []byte {
@@ -197,6 +190,9 @@ func (t *Table) appendLogin(c *Conn, h helloArguments, dst []byte) []byte {
 	}
 	if h.speculative == nil {
 		return dst
+	}
+	if name, _, _ := bson.First(h.speculative); name == "authenticate" {
+		return t.appendCertificateLogin(c, h.speculative, dst)
 	}
 	a, err := parseSASLStart(h.speculative)
 	if err != nil {

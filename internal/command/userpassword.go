@@ -10,6 +10,12 @@ import (
 
 // changePassword makes credentials of a new password, and drops those of mechanisms that the user is to have no more.
 func changePassword(req *Request, u *auth.User) error {
+	if u.Database == auth.External {
+		if hasAny(req.Body, "pwd", "mechanisms") {
+			return mongoerr.New(mongoerr.BadValue, "Cannot set the password for users defined on the '$external' database")
+		}
+		return nil
+	}
 	if v, ok := bson.Get(req.Body, "digestPassword"); ok && !isTrue(v) {
 		return mongoerr.New(mongoerr.BadValue, "Use of SCRAM-SHA-256 requires undigested passwords")
 	}

@@ -47,7 +47,8 @@ func (t *Table) registerUsers() {
 		Fields: []string{"mechanism", "payload", "options", "autoAuthorize"}, Help: "begins to log in"})
 	t.Register("saslContinue", Entry{Handler: t.saslContinue, Stable: true, NoSession: true, Secret: true,
 		Fields: []string{"conversationId", "payload"}, Help: "goes on logging in"})
-	t.Register("authenticate", Entry{Handler: refuseMechanism, Stable: true, NoSession: true, Secret: true, Help: "fails: passwords take saslStart"})
+	t.Register("authenticate", Entry{Handler: t.authenticate, Stable: true, NoSession: true, NoTarget: true, Secret: true,
+		Fields: []string{"mechanism", "user", "key", "nonce"}, Help: "logs in with a certificate; passwords take saslStart"})
 	t.Register("logout", Entry{Handler: t.logout, NoSession: true, Fields: none, Help: "forgets who is logged in"})
 	t.Register("connectionStatus", Entry{Handler: t.connectionStatus, NoSession: true, Fields: []string{"showPrivileges"}, Help: "who is logged in"})
 
@@ -72,7 +73,7 @@ func (t *Table) createUser(ctx context.Context, req *Request, _ *Reply) error {
 	u := auth.User{UserName: auth.UserName{Name: name, Database: req.Database}}
 	rand.Read(u.UUID[:])
 	u.UUID[6], u.UUID[8] = u.UUID[6]&0x0f|0x40, u.UUID[8]&0x3f|0x80 // version 4, variant 1 of RFC 9562
-	if _, ok := bson.Get(req.Body, "pwd"); !ok {
+	if _, ok := bson.Get(req.Body, "pwd"); !ok && req.Database != auth.External {
 		return mongoerr.New(mongoerr.BadValue, "Must provide a 'pwd' field for all user documents, except those with '$external' as the user's source db")
 	}
 	if _, ok := bson.Get(req.Body, "roles"); !ok {

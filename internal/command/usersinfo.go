@@ -94,6 +94,9 @@ func userDocument(u *auth.User, show userShown) bson.Document {
 	for _, m := range u.Mechanisms() {
 		mechanisms = append(mechanisms, string(m))
 	}
+	if u.Database == auth.External {
+		mechanisms = []string{"external"}
+	}
 	dst = appendArray(dst, "mechanisms", mechanisms)
 	if show.credentials {
 		dst = appendCredentials(dst, u)

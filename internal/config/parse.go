@@ -44,6 +44,7 @@ func Parse(name string, data []byte) (*Config, error) {
 	cfg.readUsers(m)
 	cfg.checkBeyond(m, listenAt)
 	cfg.readTLS(m)
+	cfg.checkCertificates(m)
 	cfg.readHTTP(m)
 	cfg.readSlow(m)
 	cfg.KillAbandoned = m.choice("abandoned", 0, "finish", "kill") == 1

@@ -1,6 +1,10 @@
 package config
 
-import "strings"
+import (
+	"strings"
+
+	"oxbow/internal/auth"
+)
 
 // readTLS reads the key tls. The files are opened when the gateway starts.
 func (cfg *Config) readTLS(m *mapping) {
@@ -23,4 +27,16 @@ func (cfg *Config) readTLS(m *mapping) {
 		m.add(n, "tls", "a Unix socket is not encrypted")
 	}
 	cfg.TLS = t
+}
+
+// checkCertificates refuses users who could never log in, since nobody is asked for a certificate.
+func (cfg *Config) checkCertificates(m *mapping) {
+	if cfg.TLS != nil && cfg.TLS.Clients != "" {
+		return
+	}
+	for _, u := range cfg.Users {
+		if u.Database == auth.External {
+			m.add(m.valueOf("users"), "users."+u.UserName.String(), "needs tls with clients, the authorities of certificates")
+		}
+	}
 }

@@ -13,6 +13,8 @@ import (
 //	  ada@admin:
 //	    scram-sha-256: "15000$salt$storedKey$serverKey"
 //	    roles: [root, readWrite@shop]
+//	  "CN=loader,O=Shop@$external":   # who shows a certificate with this subject
+//	    roles: [readWrite@shop]
 func (cfg *Config) readUsers(m *mapping) {
 	if n := m.take("users"); n != nil {
 		list := openMapping(m.report, n, "users")
@@ -32,7 +34,7 @@ func (cfg *Config) readUsers(m *mapping) {
 func readUser(r *report, e entry, path string) (auth.User, bool) {
 	before := len(r.list)
 	u := auth.User{Credentials: make(map[auth.Mechanism]auth.Credential)}
-	at := strings.LastIndexByte(e.key, '@')
+	at := strings.LastIndexByte(e.key, '@') // the subject of a certificate may have others
 	if at <= 0 || at == len(e.key)-1 {
 		r.add(e.at, path, "must be name@database")
 		return u, false
@@ -52,7 +54,11 @@ func readUser(r *report, e entry, path string) (auth.User, bool) {
 		}
 		u.Credentials[mechanism] = c
 	}
-	if !m.has("scram-sha-256") && !m.has("scram-sha-1") {
+	password := m.has("scram-sha-256") || m.has("scram-sha-1")
+	switch {
+	case u.Database == auth.External && password:
+		r.add(e.at, path, "can't have a password: a user of %s shows a certificate with that subject", auth.External)
+	case u.Database != auth.External && !password:
 		r.add(e.at, path, "needs scram-sha-256 or scram-sha-1: oxbow password writes them")
 	}
 	names, nodes := m.texts("roles")

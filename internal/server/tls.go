@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
 	"fmt"
 	"net"
 	"os"
@@ -62,5 +64,18 @@ func (c *conn) shakeHands() error {
 	if err := encrypted.HandshakeContext(ctx); err != nil {
 		return fmt.Errorf("TLS handshake: %w", err)
 	}
+	return c.readSubject(encrypted.ConnectionState())
+}
+
+// readSubject notes whose certificate a client has shown. One that nobody has verified tells nothing.
+func (c *conn) readSubject(state tls.ConnectionState) error {
+	if len(state.VerifiedChains) == 0 {
+		return nil
+	}
+	var names pkix.RDNSequence // of Subject alone the order would be lost
+	if _, err := asn1.Unmarshal(state.PeerCertificates[0].RawSubject, &names); err != nil {
+		return fmt.Errorf("read the subject of a certificate: %w", err)
+	}
+	c.client.Subject = names.String()
 	return nil
 }

@@ -14,12 +14,15 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"oxbow"
 	"oxbow/internal/auth"
 )
 
@@ -56,7 +59,7 @@ func (a *authority) sign(t *testing.T, name string, serial int64) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(t, "make a key", err)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name, Organization: []string{"Shop, Ltd."}}, NotAfter: time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
@@ -127,4 +130,67 @@ func TestTLS(t *testing.T) {
 		t.Error("a file that is no certificate is loaded")
 	}
 	must(t, "with the certificate before", ping(options.Client().SetTLSConfig(a.client(t, "client"))))
+}
+
+// TestCertificateLogin logs in with certificates: of a user of the configuration, of one that createUser made, of nobody, and of another than it says.
+func TestCertificateLogin(t *testing.T) {
+	a := newAuthority(t)
+	for i, name := range []string{"server", "loader", "reader", "nobody"} {
+		a.sign(t, name, int64(i+2))
+	}
+	subject := func(name string) string { return `CN=` + name + `,O=Shop\, Ltd.` }
+	users := "users:\n" + entry(t, "boss@admin", auth.Mechanisms()[:1], "root") + "  '" + subject("loader") + "@$external': {roles: [readWrite@shop]}\n"
+	g := serve(t, fmt.Sprintf("tls: {certificate: %s, key: %s, clients: %s}\n%s", a.file("server"), a.file("server-key"), a.file("authority"), users))
+	as := func(certificate, user string) *mongo.Client {
+		o := options.Client().SetTLSConfig(a.client(t, certificate))
+		return g.connect(t, o.SetAuth(options.Credential{AuthMechanism: "MONGODB-X509", AuthSource: "$external", Username: user}))
+	}
+	insert := func(c *mongo.Client) error {
+		_, err := c.Database("shop").Collection("c").InsertOne(t.Context(), bson.D{})
+		return err
+	}
+	must(t, "a user of the configuration", insert(as("loader", "")))
+	must(t, "the same by its name", insert(as("loader", subject("loader"))))
+	mustCode(t, "nobody's certificate", insert(as("nobody", "")), authenticationFailed)
+	mustCode(t, "another's name", insert(as("nobody", subject("loader"))), authenticationFailed)
+
+	boss := g.connect(t, credential(options.Client().SetTLSConfig(a.client(t, "nobody")), "boss@admin", "", password))
+	create := func(more ...bson.E) error {
+		reader := bson.A{bson.D{{Key: "role", Value: "read"}, {Key: "db", Value: "shop"}}}
+		_, err := command(t, boss, "$external", append(bson.D{{Key: "createUser", Value: subject("reader")}, {Key: "roles", Value: reader}}, more...))
+		return err
+	}
+	mustCode(t, "a user with a certificate and a password", create(bson.E{Key: "pwd", Value: password}), 2)
+	must(t, "createUser", create())
+	reader := as("reader", "")
+	must(t, "one that createUser made", reader.Database("shop").Collection("c").FindOne(t.Context(), bson.D{}).Err())
+	mustCode(t, "what its role does not allow", insert(reader), unauthorized)
+	status, err := command(t, reader, "admin", bson.D{{Key: "connectionStatus", Value: 1}})
+	must(t, "connectionStatus", err)
+	if text := textOf(t, status); !strings.Contains(text, `"db":"$external"`) || !strings.Contains(text, "CN=reader") {
+		t.Errorf("connectionStatus: %s", text)
+	}
+	info, err := command(t, boss, "$external", bson.D{{Key: "usersInfo", Value: 1}})
+	must(t, "usersInfo", err)
+	if text := textOf(t, info); strings.Count(text, `"mechanisms":["external"]`) != 2 {
+		t.Errorf("usersInfo: %s", text)
+	}
+	_, err = command(t, boss, "$external", bson.D{{Key: "find", Value: "c"}})
+	mustCode(t, "a collection of $external", err, 73)
+	_, err = command(t, reader, "shop", bson.D{{Key: "authenticate", Value: 1}, {Key: "mechanism", Value: "MONGODB-X509"}})
+	mustCode(t, "authenticate on another database", err, 17)
+	_, err = command(t, boss, "$external", bson.D{{Key: "dropUser", Value: subject("reader")}})
+	must(t, "dropUser", err)
+	mustCode(t, "one that is dropped", insert(reader), unauthorized)
+}
+
+// TestCertificateWithoutTLS: where nobody is asked for a certificate, none logs in.
+func TestCertificateWithoutTLS(t *testing.T) {
+	g := serve(t, "auth: on\n")
+	_, err := command(t, g.as(t, ""), "$external", bson.D{{Key: "authenticate", Value: 1}, {Key: "mechanism", Value: "MONGODB-X509"}, {Key: "user", Value: ""}})
+	mustCode(t, "authenticate", err, authenticationFailed)
+	if _, err := oxbow.Open(t.Context(), oxbow.Options{Config: []byte("users: {'CN=ada@$external': {roles: [read@shop]}}\n")}); err == nil ||
+		!strings.Contains(err.Error(), "needs tls with clients") {
+		t.Errorf("a user who could never log in: %v", err)
+	}
 }
