@@ -189,15 +189,15 @@ func (c *Catalog) recordNew(ctx context.Context, ns string, start, end int64, sl
 	if start < r.used {
 		generation = int(r.generation) + 1
 	}
-	var made []route.Partition
+	var made, taken []route.Partition
 	for made == nil {
 		if made = col.named(s, start, end, slots, generation); made != nil {
 			foreign, err := c.foreign(ctx, made)
 			if err != nil {
 				return nil, err
 			}
-			if foreign {
-				made = nil
+			if len(foreign) > 0 {
+				made, taken = nil, append(taken, foreign...)
 			}
 		}
 		if made == nil {
@@ -211,7 +211,10 @@ func (c *Catalog) recordNew(ctx context.Context, ns string, start, end int64, sl
 	r.making = append(creating(without(col.All, not)), made...)
 	stored, err := c.store.swapRecord(ctx, r)
 	if err != nil {
-		return nil, err
+		return nil, err // what is there may be another gateway's partition that is not known here yet
+	}
+	for _, p := range taken {
+		c.warnForeign(p)
 	}
 	if made, err = c.storePartitions(ctx, ns, made, made); err != nil {
 		return nil, err
@@ -241,10 +244,9 @@ func (col *Collection) named(s *Snapshot, start, end int64, slots []int, generat
 	return made
 }
 
-// foreign reports whether a collection has the name of one of the partitions, which are not recorded yet: it is somebody else's, with documents or
-// without, and stays.
-func (c *Catalog) foreign(ctx context.Context, partitions []route.Partition) (bool, error) {
-	found := false
+// foreign returns those of partitions, which are not recorded yet, whose names collections have: they are somebody else's, with documents or
+// without, and stay.
+func (c *Catalog) foreign(ctx context.Context, partitions []route.Partition) (found []route.Partition, err error) {
 	errs := each(partitions, func(p route.Partition) error {
 		d, err := c.deployment(p)
 		if err != nil {
@@ -258,8 +260,7 @@ func (c *Catalog) foreign(ctx context.Context, partitions []route.Partition) (bo
 	})
 	for i, err := range errs {
 		if errors.Is(err, errForeign) {
-			c.warnForeign(partitions[i])
-			found, errs[i] = true, nil
+			found, errs[i] = append(found, partitions[i]), nil
 		}
 	}
 	return found, errors.Join(errs...)
