@@ -147,7 +147,7 @@ func (g *Gateway) serve(recent *command.RecentLog, cfg *config.Config) {
 	})
 	metrics := observe.New(g.table.Names())
 	metrics.Add(observe.NewFigures(observe.Sources{
-		Counters: counters, Table: g.table, Cursors: cursors, Sessions: sessions, Memory: g.budget, Catalog: g.catalog.Snapshot, Now: g.options.now,
+		Counters: counters, Table: g.table, Cursors: cursors, Sessions: sessions, Memory: g.budget, Catalog: g.catalog.Snapshot, Sharing: g.catalog.Sharing, Now: g.options.now,
 	}))
 	g.table.Observe(metrics)
 	g.table.SetLimits(tableLimits(cfg))
