@@ -50,7 +50,7 @@ type Options struct {
 
 	stallTimeout time.Duration    // of the server, for tests
 	now          func() time.Time // for tests; nil: time.Now
-	fs           vfs.FS        // of embedded backends, for tests; nil: the disk
+	fs           vfs.FS           // of embedded backends, for tests; nil: the disk
 }
 
 // Gateway is a running gateway.

@@ -12,7 +12,8 @@ import (
 )
 
 // Ensure makes the partitions of the given places of a collection (all slots of a time range at once) and returns a snapshot that has them.
-// Concurrent calls for one range make it once. It creates the collection if need be.
+// Concurrent calls for one range make it once. It creates the collection if need be. A range whose documents are refused by now, since keep has passed it, is not
+// made.
 func (c *Catalog) Ensure(ctx context.Context, ns string, places []route.Place) (*Snapshot, error) {
 	g, err := c.gate(ns)
 	if err != nil {
@@ -120,7 +121,7 @@ func (c *Catalog) ensureRange(ctx context.Context, ns string, ms int64) (end int
 		missing, pending := col.lacking(at.Start)
 		others := slices.DeleteFunc(slices.Clone(pending), c.mine)
 		switch {
-		case len(missing)+len(pending) == 0:
+		case len(missing)+len(pending) == 0, c.late(col, at.End):
 			return at.End, nil
 		case !col.Created:
 			if err := c.markCreated(ctx, ns, nil); err != nil {
@@ -142,6 +143,12 @@ func (c *Catalog) ensureRange(ctx context.Context, ns string, ms int64) (end int
 		}
 		return at.End, c.finish(ctx, ns, pending)
 	}
+}
+
+// late reports whether keep has passed a range whose documents are refused then: the write that wanted it was planned before.
+func (c *Catalog) late(col *Collection, end int64) bool {
+	t := col.Table.Layout.Time
+	return t != nil && t.Keep > 0 && t.Late == route.Reject && end <= c.nowMillis()-t.Keep.Milliseconds()
 }
 
 // lacking returns the slots that have no partition to write to in the range from start, and the partitions of the range that are recorded and
