@@ -8,6 +8,7 @@ import (
 	"oxbow/internal/backend/embedded"
 	"oxbow/internal/backend/remote"
 	"oxbow/internal/config"
+	"oxbow/internal/observe"
 	"oxbow/internal/plan"
 	"oxbow/internal/route"
 )
@@ -37,6 +38,17 @@ func (g *Gateway) openBackend(b config.Backend, catalogDatabase string) (backend
 			ReserveDatabase: catalogDatabase, // a partition's state is stored before it is dropped
 		},
 	})
+}
+
+// remote are the backends that connections lead to.
+func (g *Gateway) remote() map[string]observe.Remote {
+	remote := make(map[string]observe.Remote)
+	for name, b := range g.backends {
+		if r, ok := b.(observe.Remote); ok {
+			remote[name] = r
+		}
+	}
+	return remote
 }
 
 func closeBackends(backends map[string]backend.Backend) error {

@@ -83,7 +83,7 @@ var may = map[string][]string{
 	"cursor":              {"bson", "memory", "mongoerr"},
 	"command":             {"auth", "backend", "bson", "catalog", "cursor", "exec", "memory", "mongoerr", "plan", "query", "route", "statement"},
 	"server":              {"backend", "bson", "command", "memory", "mongoerr", "wire"},
-	"observe":             {"catalog", "command", "cursor", "memory", "mongoerr", "route"},
+	"observe":             {"backend", "catalog", "command", "cursor", "exec", "memory", "mongoerr", "route"},
 	"admin":               {},
 	"engine":              {"bson", "memory", "mongoerr", "query"},
 	"backend/embedded":    {"backend", "bson", "engine", "memory", "mongoerr", "query", "statement"},

@@ -118,7 +118,7 @@ type Table struct {
 	usages       usages
 	needs        map[string]need
 	observer     Observer // nil: nobody is told of commands
-	forget       func()   // ends what is open of sessions that are no more
+	forget       func()   // what was remembered of sessions that have ended
 	limits       limits
 }
 

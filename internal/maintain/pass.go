@@ -78,12 +78,10 @@ func (p *pass) makeAhead(ctx context.Context, ns string, places []route.Place) e
 	return nil
 }
 
-// do does what an event tells of and notes it, with the time that it took and its error; nothing where another gateway has done it.
+// do does what an event tells of and notes it, with the time that it took and its error.
 func (p *pass) do(e Event, work func() error) error {
 	_, before := p.opts.Clock()
-	if e.Err = work(); errors.Is(e.Err, catalog.ErrDecided) {
-		return nil
-	}
+	e.Err = work()
 	_, after := p.opts.Clock()
 	e.Took = after - before
 	p.note(e)

@@ -7,12 +7,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"oxbow/internal/backend"
 )
 
 // state is what a circuit lets through.
 type state int32
 
-// The states: commands go; those that would have to wait are turned away, since others wait for too long; none goes; none goes but a probe.
+// The states, by their names in backend.Circuits.
 const (
 	closed state = iota
 	crowded
@@ -21,9 +23,7 @@ const (
 )
 
 // String names a state, as metrics and the log do.
-func (s state) String() string {
-	return [...]string{"closed", "crowded", "open", "half-open"}[s]
-}
+func (s state) String() string { return backend.Circuits[s] }
 
 // When a circuit opens, and when it is tried whether it can close. An election takes up to 12 seconds in which commands wait for the new primary but none
 // fails (https://www.mongodb.com/docs/manual/core/replica-set-elections/), and a server that goes down takes all that run on it with it at once: neither is
