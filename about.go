@@ -26,5 +26,8 @@ func about(addr net.Addr) command.ServerInfo {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		build = info.Main.Version
 	}
-	return command.ServerInfo{Version: answersAs, Build: build, Host: host, Address: addr.String(), Started: time.Now(), Argv: os.Args}
+	return command.ServerInfo{
+		Version: answersAs, Build: build, Host: host, Address: addr.String(), Started: time.Now(), Argv: os.Args,
+		Memory: totalMemory(meminfo), MemoryLimit: machineMemory(),
+	}
 }

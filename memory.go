@@ -43,7 +43,7 @@ func (g *Gateway) LimitProcess() {
 func machineMemory() int64 {
 	least := int64(0)
 	for _, n := range []int64{
-		totalMemory("/proc/meminfo"),
+		totalMemory(meminfo),
 		groupLimit("/sys/fs/cgroup/memory.max"),
 		groupLimit("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
 	} {
@@ -53,6 +53,9 @@ func machineMemory() int64 {
 	}
 	return least
 }
+
+// meminfo is where Linux tells of its memory.
+const meminfo = "/proc/meminfo"
 
 // totalMemory reads MemTotal from a file as /proc/meminfo; 0 if it isn't there.
 func totalMemory(file string) int64 {

@@ -402,6 +402,10 @@ func TestSmallAnswers(t *testing.T) {
 	if got := sub(t, run(t, table, driver.D{{Key: "hostInfo", Value: 1}}), "system"); got["numCores"].(int32) < 1 {
 		t.Errorf("hostInfo: %v", got)
 	}
+	small := newTable(func(d *Deps) { d.Server.Memory, d.Server.MemoryLimit = 4<<30, 1<<30 })
+	if got := sub(t, run(t, small, driver.D{{Key: "hostInfo", Value: 1}}), "system"); got["memSizeMB"] != int64(4096) || got["memLimitMB"] != int64(1024) {
+		t.Errorf("hostInfo in a small container: %v", got)
+	}
 	commands := sub(t, run(t, table, driver.D{{Key: "listCommands", Value: 1}}), "commands")
 	for name, e := range table.byName {
 		if _, listed := commands[name]; listed != (name == e.name) {

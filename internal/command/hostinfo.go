@@ -12,13 +12,12 @@ import (
 )
 
 func (t *Table) hostInfo(_ context.Context, _ *Request, reply *Reply) error {
-	memory := totalMemory() >> 20
 	at, dst := bsoncore.AppendDocumentElementStart(reply.Elements, "system")
 	dst = bsoncore.AppendDateTimeElement(dst, "currentTime", t.deps.Now().UnixMilli())
 	dst = bsoncore.AppendStringElement(dst, "hostname", t.deps.Server.Host)
 	dst = bsoncore.AppendInt32Element(dst, "cpuAddrSize", strconv.IntSize)
-	dst = bsoncore.AppendInt64Element(dst, "memSizeMB", memory)
-	dst = bsoncore.AppendInt64Element(dst, "memLimitMB", memory)
+	dst = bsoncore.AppendInt64Element(dst, "memSizeMB", t.deps.Server.Memory>>20)
+	dst = bsoncore.AppendInt64Element(dst, "memLimitMB", t.deps.Server.MemoryLimit>>20)
 	dst = bsoncore.AppendInt32Element(dst, "numCores", int32(runtime.NumCPU()))
 	dst = bsoncore.AppendStringElement(dst, "cpuArch", machine())
 	dst = bsoncore.AppendBooleanElement(dst, "numaEnabled", false)
@@ -46,22 +45,6 @@ func machine() string {
 		return "aarch64"
 	}
 	return runtime.GOARCH
-}
-
-// totalMemory is the machine's memory in bytes, or 0 where /proc does not tell.
-func totalMemory() int64 {
-	text, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0
-	}
-	for line := range bytes.Lines(text) {
-		fields := strings.Fields(string(line))
-		if len(fields) >= 2 && fields[0] == "MemTotal:" {
-			kb, _ := strconv.ParseInt(fields[1], 10, 64)
-			return kb << 10
-		}
-	}
-	return 0
 }
 
 // system is the system's name and version from os-release, or the plain name of the platform.

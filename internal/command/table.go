@@ -93,13 +93,15 @@ type Observer interface {
 
 // ServerInfo is what the commands tell about this process.
 type ServerInfo struct {
-	Version  string    // MongoDB's version that is answered as, such as "7.0.14"
-	Build    string    // Oxbow's own
-	Host     string    // "name:port", the machine's name
-	Address  string    // where it listens, as config.shards gives it
-	Started  time.Time // with a monotonic clock reading
-	Argv     []string
-	Settings bson.Document // the configuration as getCmdLineOpts shows it, or nil
+	Version string    // MongoDB's version that is answered as, such as "7.0.14"
+	Build   string    // Oxbow's own
+	Host    string    // "name:port", the machine's name
+	Address string    // where it listens, as config.shards gives it
+	Started time.Time // with a monotonic clock reading
+	// Memory is the machine's, MemoryLimit what the process may have of it at most, in bytes; 0: not known.
+	Memory, MemoryLimit int64
+	Argv                []string
+	Settings            bson.Document // the configuration as getCmdLineOpts shows it, or nil
 }
 
 // StatusSection appends one element named Name to serverStatus.

@@ -57,3 +57,32 @@ func TestScanLeavesTheCache(t *testing.T) {
 		t.Errorf("%d blocks of what was read again and again were driven out", n)
 	}
 }
+
+// TestMemtablesLeaveTheCache: what Options gives to blocks stays theirs, also where memtables take more than that. Pebble takes theirs off its cache.
+func TestMemtablesLeaveTheCache(t *testing.T) {
+	db := memoryDB(t, func(o *Options) { o.CacheBytes, o.MemTableBytes = 2<<20, 8<<20 })
+	pad := string(make([]byte, 10_000))
+	const documents = 100
+	for i := range documents {
+		mustInsert(t, db, doc("_id", i, "pad", pad))
+	}
+	if err := db.pebble.Compact(t.Context(), []byte{0}, []byte{0xff, 0xff}, false); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 300 { // into a memtable of the full size
+		mustInsert(t, db, doc("_id", documents+i, "pad", pad))
+	}
+	table, _ := db.Table(testTable)
+	read := func() {
+		for i := range documents {
+			if _, ok, err := table.Get(nil, value(i)); err != nil || !ok {
+				t.Fatalf("document %d: %v", i, err)
+			}
+		}
+	}
+	read()
+	before := db.Stats().CacheMisses
+	if read(); db.Stats().CacheMisses > before {
+		t.Errorf("%d blocks of 1 MB were driven out of a cache of 2 MiB", db.Stats().CacheMisses-before)
+	}
+}

@@ -19,7 +19,7 @@ import (
 type Options struct {
 	Dir           string        // created when missing
 	FS            vfs.FS        // nil: the disk; tests pass a crashable one
-	CacheBytes    int64         // block cache; 0: 512 MiB
+	CacheBytes    int64         // block cache, beside the memtables; 0: 512 MiB
 	MemTableBytes int64         // one memtable; 0: 64 MiB
 	SyncInterval  time.Duration // an acknowledged write is synced within this; 0: 100 ms
 	SyncAlways    bool          // every write waits for its sync

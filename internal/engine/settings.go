@@ -13,6 +13,10 @@ import (
 // believes, see logFS, and after a power failure the folder could not be opened.
 const pebbleFormat = pebble.FormatColumnarBlocks
 
+// memtables is how many there can be at once: those that wait for their flush before writers have to, and the one being written. Pebble takes their
+// memory off its cache's, so they are added to it: blocks keep what Options says.
+const memtables = 5
+
 // pebbleOptions sizes Pebble for o. Where nothing is said, Pebble's default is meant.
 func pebbleOptions(o Options, lock *pebble.Lock, h *health) *pebble.Options {
 	p := &pebble.Options{
@@ -21,9 +25,9 @@ func pebbleOptions(o Options, lock *pebble.Lock, h *health) *pebble.Options {
 		Comparer:                    comparer,
 		Merger:                      merger,
 		FormatMajorVersion:          pebbleFormat,
-		CacheSize:                   o.CacheBytes,
+		CacheSize:                   o.CacheBytes + memtables*o.MemTableBytes,
 		MemTableSize:                uint64(o.MemTableBytes),
-		MemTableStopWritesThreshold: 4,
+		MemTableStopWritesThreshold: memtables - 1,
 		L0CompactionThreshold:       2, // sublevels: few, since reads of fresh data go through each
 		L0StopWritesThreshold:       32,
 		LBaseMaxBytes:               4 * o.MemTableBytes,

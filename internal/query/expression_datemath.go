@@ -296,6 +296,9 @@ func evalDateDiff(s *Scratch, a *dateArgs) (bson.Value, error) {
 	if from > maxMillis || from < -maxMillis || to > maxMillis || to < -maxMillis {
 		return a.date, mongoerr.New(5166308, "dateDiff overflowed")
 	}
+	if a.unit == unitMillisecond && (to-from >= 0) != (to >= from) {
+		return a.date, mongoerr.New(5166308, "dateDiff overflowed")
+	}
 	return s.int64(boundaries(from, to, a.unit, a.zone, a.weekStart)), nil
 }
 
@@ -307,7 +310,10 @@ func boundaries(from, to int64, u unit, zone *time.Location, weekStart time.Week
 		return to - from
 	case unitSecond, unitMinute, unitHour:
 		size := unitMillis[u]
-		return floorDiv(startOfUnit(to, b, size)-startOfUnit(from, a, size), size)
+		// Not the difference of the two divided: it may not fit.
+		first, last := startOfUnit(from, a, size), startOfUnit(to, b, size)
+		whole, rest := floorDiv(last, size)-floorDiv(first, size), last-floorDiv(last, size)*size-(first-floorDiv(first, size)*size)
+		return whole + floorDiv(rest, size)
 	case unitDay:
 		return dayNumber(b) - dayNumber(a)
 	case unitWeek:
