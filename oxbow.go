@@ -48,8 +48,9 @@ type Options struct {
 	// UpkeepEvery is the longest time between two looks at what retention has to do, which also looks when a step becomes due; 0: 10 s.
 	UpkeepEvery time.Duration
 
-	stallTimeout time.Duration // of the server, for tests
-	fs           vfs.FS        // of embedded backends, for tests; nil: the disk
+	stallTimeout time.Duration    // of the server, for tests
+	now          func() time.Time // for tests; nil: time.Now
+	fs           vfs.FS           // of embedded backends, for tests; nil: the disk
 }
 
 // Gateway is a running gateway.
@@ -81,6 +82,9 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	if o.Log == nil {
 		o.Log = slog.DiscardHandler
 	}
+	if o.now == nil {
+		o.now = time.Now
+	}
 	recent := command.NewRecentLog(o.Log)
 	g := &Gateway{options: o, log: slog.New(recent), done: make(chan struct{}), failed: make(chan error, 1)}
 	if g.memory, err = divideMemory(cfg, g.log); err != nil {
@@ -92,7 +96,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 		return nil, err
 	}
 	if g.backends, err = g.openBackends(cfg); err == nil {
-		g.catalog, err = catalog.Open(ctx, catalog.Options{Config: cfg, Backends: g.backends, Log: g.log, Now: time.Now})
+		g.catalog, err = catalog.Open(ctx, catalog.Options{Config: cfg, Backends: g.backends, Log: g.log, Now: o.now})
 	}
 	if err != nil {
 		return nil, errors.Join(err, g.doors.close(), closeBackends(g.backends))
@@ -126,22 +130,24 @@ func (g *Gateway) serve(recent *command.RecentLog, cfg *config.Config) {
 	cursors := cursor.NewRegistry(cursor.IdleTimeout, g.budget)
 	sessions := cursor.NewSessions(cursor.SessionTimeout)
 	g.table = command.New(command.Deps{
-		Log: g.log, RecentLog: recent, Now: time.Now, Counters: counters, Cursors: cursors, Sessions: sessions,
+		Log: g.log, RecentLog: recent, Now: g.options.now, Counters: counters, Cursors: cursors, Sessions: sessions,
 		Server: about(g.doors.clients.Addr()),
 		Memory: g.budget,
 		Users:  g.catalog, Authorize: cfg.Authorize, Slow: cfg.Slow, KillAbandoned: cfg.KillAbandoned,
 		Sections: []command.StatusSection{{Name: "oxbow", Append: g.appendStatus}},
 	})
+	started := g.options.now()
 	g.runner = maintain.New(maintain.Options{
 		Catalog: g.catalog, Log: g.log, Every: g.options.UpkeepEvery, BackendTime: maintain.HelloTime(g.backends),
+		Clock: func() (time.Time, time.Duration) { now := g.options.now(); return now, now.Sub(started) },
 	})
 	g.table.RegisterData(&command.Data{
-		Catalog: g.catalog, Cursors: cursors, Now: time.Now, Upkeep: upkeep{g.runner},
+		Catalog: g.catalog, Cursors: cursors, Now: g.options.now, Upkeep: upkeep{g.runner},
 		Exec: &exec.Executor{Backends: g.backends, Gone: g.gone, Sends: sendsOf(g.catalog), Width: g.width, Lanes: g.lanes, Memory: g.budget},
 	})
 	metrics := observe.New(g.table.Names())
 	metrics.Add(observe.NewFigures(observe.Sources{
-		Counters: counters, Table: g.table, Cursors: cursors, Sessions: sessions, Memory: g.budget, Catalog: g.catalog.Snapshot, Now: time.Now,
+		Counters: counters, Table: g.table, Cursors: cursors, Sessions: sessions, Memory: g.budget, Catalog: g.catalog.Snapshot, Sharing: g.catalog.Sharing, Now: g.options.now,
 	}))
 	metrics.Add(&observe.Backends{Remote: g.remote(), Lanes: g.lanes})
 	g.table.Observe(metrics)

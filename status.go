@@ -13,8 +13,10 @@ import (
 	"oxbow/internal/maintain"
 )
 
-// appendStatus appends serverStatus' section oxbow: under storage, the figures of each embedded backend's store by the backend's name.
+// appendStatus appends serverStatus' section oxbow: under storage, the figures of each embedded backend's store by the backend's name; under gateways, those
+// that share the catalog.
 func (g *Gateway) appendStatus(dst []byte) []byte {
+	dst = g.appendGateways(dst)
 	at, dst := bsoncore.AppendDocumentElementStart(dst, "storage")
 	for _, name := range slices.Sorted(maps.Keys(g.backends)) {
 		if b := g.backends[name]; b.Abilities().Embedded {
@@ -23,6 +25,33 @@ func (g *Gateway) appendStatus(dst []byte) []byte {
 			}
 		}
 	}
+	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+	return dst
+}
+
+// appendGateways appends this gateway's part in a shared catalog, and the others as it sees them.
+func (g *Gateway) appendGateways(dst []byte) []byte {
+	s, shared := g.catalog.Sharing()
+	if !shared {
+		return dst
+	}
+	at, dst := bsoncore.AppendDocumentElementStart(dst, "gateways")
+	dst = bsoncore.AppendStringElement(dst, "me", s.Gateway)
+	dst = bsoncore.AppendBooleanElement(dst, "lease", s.Lease)
+	dst = bsoncore.AppendInt64Element(dst, "version", s.Latest)
+	dst = bsoncore.AppendInt64Element(dst, "seen", s.Seen)
+	dst = bsoncore.AppendInt64Element(dst, "ageMillis", s.Age.Milliseconds())
+	others, dst := bsoncore.AppendDocumentElementStart(dst, "others")
+	for _, o := range s.Others {
+		one, doc := bsoncore.AppendDocumentElementStart(dst, o.Gateway)
+		doc = bsoncore.AppendStringElement(doc, "host", o.Host)
+		doc = bsoncore.AppendInt64Element(doc, "seen", o.Seen)
+		doc = bsoncore.AppendInt64Element(doc, "drained", o.Drained)
+		doc = bsoncore.AppendInt64Element(doc, "silentMillis", o.Silent.Milliseconds())
+		doc = bsoncore.AppendBooleanElement(doc, "ended", o.Ended)
+		dst, _ = bsoncore.AppendDocumentEnd(doc, one)
+	}
+	dst, _ = bsoncore.AppendDocumentEnd(dst, others)
 	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
 	return dst
 }

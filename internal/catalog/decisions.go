@@ -38,14 +38,17 @@ type decision struct {
 	by              string
 }
 
-// decided returns the decisions that turned partitions into others.
-func decided(before, after []route.Partition) []decision {
-	list := make([]decision, len(after))
-	for i, p := range after {
-		list[i] = decision{Partition: p, to: p.State.String(), by: p.By}
-		if before[i].Change != unstored {
-			list[i].from = before[i].State.String()
+// decided returns the decisions that brought partitions into their states.
+func decided(partitions []route.Partition) (list []decision) {
+	for _, p := range partitions {
+		if p.Change <= 0 {
+			continue
 		}
+		d := decision{Partition: p, to: p.State.String(), by: p.By}
+		if p.State != route.Creating {
+			d.from = p.Was.String()
+		}
+		list = append(list, d)
 	}
 	return list
 }
@@ -62,6 +65,9 @@ func (c *Catalog) note(ctx context.Context, ns string, list []decision) {
 	for i, d := range list {
 		docs[i] = decisionDocument(ns, d, c.now(), version)
 	}
+	// Decisions stand when their client has gone.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.members.lease)
+	defer cancel()
 	err := c.store.insert(ctx, decisionsStored, docs)
 	if err != nil && !mongoerr.Is(err, mongoerr.DuplicateKey) {
 		c.log.Warn("decisions about partitions could not be noted", "collection", ns, "error", err)
@@ -115,49 +121,23 @@ func (c *Catalog) pruneDecisions(ctx context.Context) error {
 	return err
 }
 
-// storePartitions stores partitions in place of others, and returns them as they are stored now. A decision of another gateway that may have ended before
-// it wrote it down is written down as well.
+// storePartitions stores partitions in place of others, and returns them as they are stored now. The decisions before these are written down once more, in
+// case that whoever made one was cut off before it was.
 func (c *Catalog) storePartitions(ctx context.Context, ns string, before, after []route.Partition) ([]route.Partition, error) {
+	for i := range after {
+		after[i].Was = before[i].State
+	}
 	after, err := c.store.swapPartitions(ctx, ns, after)
 	if err != nil {
 		return nil, err
 	}
-	c.note(ctx, ns, append(c.unnoted(before), decided(before, after)...))
+	c.note(ctx, ns, append(decided(before), decided(after)...))
 	return after, nil
-}
-
-// unnoted are the last decisions about partitions that other gateways made. What they were before is known of one way in only.
-func (c *Catalog) unnoted(partitions []route.Partition) []decision {
-	var list []decision
-	for _, p := range partitions {
-		if p.Change <= 0 || p.By == c.members.self() {
-			continue
-		}
-		list = append(list, decision{Partition: p, from: cameFrom(p), to: p.State.String(), by: p.By})
-	}
-	return list
-}
-
-// cameFrom is the state from which a partition came into its own, as far as there is one only.
-func cameFrom(p route.Partition) string {
-	switch {
-	case p.State == route.Creating:
-		return ""
-	case p.State == route.Active && p.Restored:
-		return route.Returning.String()
-	case p.State == route.Active:
-		return route.Creating.String()
-	case p.State == route.Hidden:
-		return route.Active.String()
-	case p.State == route.Returning:
-		return route.Hidden.String()
-	}
-	return "?"
 }
 
 // forget forgets partitions that were dropped: those whose documents nobody else has changed meanwhile.
 func (c *Catalog) forget(ctx context.Context, ns string, dropped []route.Partition) error {
-	list := c.unnoted(dropped)
+	list := decided(dropped)
 	for _, p := range dropped {
 		d := decision{Partition: p, from: p.State.String(), to: gone, by: c.members.self()}
 		d.Change++

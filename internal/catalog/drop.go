@@ -79,6 +79,9 @@ func (c *Catalog) DropPartition(ctx context.Context, ns, name string) error {
 		if p.State == route.Dropping && !c.mine(p) {
 			return nil, fmt.Errorf("%w: %w", ErrDecided, mongoerr.New(mongoerr.IllegalOperation, "partition %s is being dropped", name))
 		}
+		if p.State == route.Dropping {
+			return []route.Partition{p}, nil
+		}
 		if err := c.retire(ctx, ns, []route.Partition{p}, func(*record) {}); err != nil {
 			return nil, err
 		}
@@ -94,7 +97,11 @@ func (c *Catalog) DropPartition(ctx context.Context, ns, name string) error {
 func (c *Catalog) partition(ns, name string) (route.Partition, error) {
 	p := c.Snapshot().Collection(ns).Partition(name)
 	if p == nil {
-		return route.Partition{}, mongoerr.New(mongoerr.NamespaceNotFound, "collection %s has no partition %s", ns, name)
+		err := error(mongoerr.New(mongoerr.NamespaceNotFound, "collection %s has no partition %s", ns, name))
+		if c.Shared() {
+			err = fmt.Errorf("%w: %w", ErrDecided, err)
+		}
+		return route.Partition{}, err
 	}
 	return *p, nil
 }

@@ -18,7 +18,7 @@ import (
 // Several gateways on one catalog
 //
 // Where the catalog lies on a server, other gateways may work by it at the same time. What holds then, by which steps, and what was rejected, is
-// docs/decisions/0012-several-gateways.md; in short:
+// docs/decisions/0013-several-gateways.md; in short:
 //
 //  1. One document (gatewaysStored) has the catalog's version and an entry for each gateway. A gateway's beat, about every second, is one
 //     findAndModify of it: it renews the gateway's lease, says which version the gateway has seen, announces what it has changed by raising the version,
@@ -74,7 +74,8 @@ type membershipState struct {
 	fresh  bool  // it was read after the lease had run out
 	why    error // the last beat failed, or nil
 	others map[string]watched
-	latest int64 // the version that the last beat brought
+	latest int64     // the version that the last beat brought
+	known  time.Time // when the beat was sent after which nothing was to be read any more
 }
 
 // watched is another gateway's entry, and since when it has not changed while we looked.
@@ -85,6 +86,7 @@ type watched struct {
 
 func newMembership(s store, lease, longest time.Duration, log *slog.Logger, reload func(context.Context) error) *membership {
 	m := &membership{store: s, lease: lease, longest: longest, log: log, reload: reload, started: time.Now(), beating: newSemaphore()}
+	m.known = m.started
 	m.others = map[string]watched{}
 	m.sends.current.Store(&epoch{longest: longest})
 	return m
@@ -251,7 +253,11 @@ func (m *membership) exchange(ctx context.Context) (version int64, news bool, er
 	}
 	m.fresh = false
 	m.renewed.Store(&sent)
-	return version, version > m.seen || m.stale, nil
+	news = version > m.seen || m.stale
+	if !news {
+		m.known = sent
+	}
+	return version, news, nil
 }
 
 // next counts a beat and returns this gateway's entry with it, and how many changes are to be announced.

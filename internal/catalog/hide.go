@@ -65,7 +65,7 @@ func (c *Catalog) turn(ctx context.Context, ns, name string, from route.State, c
 		change(&p)
 		if before.State != from {
 			err := mongoerr.New(mongoerr.IllegalOperation, "partition %s is %s, not %s", name, before.State, from)
-			if before.State == p.State && before.By != c.members.self() {
+			if before.By != c.members.self() {
 				return fmt.Errorf("%w: %w", ErrDecided, err)
 			}
 			return err

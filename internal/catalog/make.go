@@ -12,7 +12,8 @@ import (
 )
 
 // Ensure makes the partitions of the given places of a collection (all slots of a time range at once) and returns a snapshot that has them.
-// Concurrent calls for one range make it once. It creates the collection if need be.
+// Concurrent calls for one range make it once. It creates the collection if need be. A range whose documents are refused by now, since keep has passed it, is not
+// made.
 func (c *Catalog) Ensure(ctx context.Context, ns string, places []route.Place) (*Snapshot, error) {
 	g, err := c.gate(ns)
 	if err != nil {
@@ -120,7 +121,7 @@ func (c *Catalog) ensureRange(ctx context.Context, ns string, ms int64) (end int
 		missing, pending := col.lacking(at.Start)
 		others := slices.DeleteFunc(slices.Clone(pending), c.mine)
 		switch {
-		case len(missing)+len(pending) == 0:
+		case len(missing)+len(pending) == 0, c.late(col, at.End):
 			return at.End, nil
 		case !col.Created:
 			if err := c.markCreated(ctx, ns, nil); err != nil {
@@ -142,6 +143,12 @@ func (c *Catalog) ensureRange(ctx context.Context, ns string, ms int64) (end int
 		}
 		return at.End, c.finish(ctx, ns, pending)
 	}
+}
+
+// late reports whether keep has passed a range whose documents are refused then: the write that wanted it was planned before.
+func (c *Catalog) late(col *Collection, end int64) bool {
+	t := col.Table.Layout.Time
+	return t != nil && t.Keep > 0 && t.Late == route.Reject && end <= c.nowMillis()-t.Keep.Milliseconds()
 }
 
 // lacking returns the slots that have no partition to write to in the range from start, and the partitions of the range that are recorded and
@@ -189,15 +196,15 @@ func (c *Catalog) recordNew(ctx context.Context, ns string, start, end int64, sl
 	if start < r.used {
 		generation = int(r.generation) + 1
 	}
-	var made []route.Partition
+	var made, taken []route.Partition
 	for made == nil {
 		if made = col.named(s, start, end, slots, generation); made != nil {
 			foreign, err := c.foreign(ctx, made)
 			if err != nil {
 				return nil, err
 			}
-			if foreign {
-				made = nil
+			if len(foreign) > 0 {
+				made, taken = nil, append(taken, foreign...)
 			}
 		}
 		if made == nil {
@@ -211,7 +218,10 @@ func (c *Catalog) recordNew(ctx context.Context, ns string, start, end int64, sl
 	r.making = append(creating(without(col.All, not)), made...)
 	stored, err := c.store.swapRecord(ctx, r)
 	if err != nil {
-		return nil, err
+		return nil, err // what is there may be another gateway's partition that is not known here yet
+	}
+	for _, p := range taken {
+		c.warnForeign(p)
 	}
 	if made, err = c.storePartitions(ctx, ns, made, made); err != nil {
 		return nil, err
@@ -241,10 +251,9 @@ func (col *Collection) named(s *Snapshot, start, end int64, slots []int, generat
 	return made
 }
 
-// foreign reports whether a collection has the name of one of the partitions, which are not recorded yet: it is somebody else's, with documents or
-// without, and stays.
-func (c *Catalog) foreign(ctx context.Context, partitions []route.Partition) (bool, error) {
-	found := false
+// foreign returns those of partitions, which are not recorded yet, whose names collections have: they are somebody else's, with documents or
+// without, and stay.
+func (c *Catalog) foreign(ctx context.Context, partitions []route.Partition) (found []route.Partition, err error) {
 	errs := each(partitions, func(p route.Partition) error {
 		d, err := c.deployment(p)
 		if err != nil {
@@ -258,8 +267,7 @@ func (c *Catalog) foreign(ctx context.Context, partitions []route.Partition) (bo
 	})
 	for i, err := range errs {
 		if errors.Is(err, errForeign) {
-			c.warnForeign(partitions[i])
-			found, errs[i] = true, nil
+			found, errs[i] = append(found, partitions[i]), nil
 		}
 	}
 	return found, errors.Join(errs...)

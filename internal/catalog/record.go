@@ -189,9 +189,9 @@ func unitNamed(name string) (route.Unit, bool) {
 // The catalog's collection "partitions" has a document for each partition of every state:
 //
 //	{_id: "backend/database.collection", ns, backend, database, collection: string, slot: int32, start, end: int64 (ms),
-//	 generation: int64, state: string, since: int64 (ms), restored: bool, change: int64, by: string}
+//	 generation: int64, state: string, since: int64 (ms), restored: bool, change: int64, by, was: string}
 //
-// Older ones lack change and by.
+// was is the state before. Older ones lack change, by and was.
 
 func partitionID(p route.Partition) string { return p.Backend + "/" + p.Name() }
 
@@ -211,6 +211,7 @@ func partitionDocument(namespace string, p route.Partition) bson.Document {
 	dst = bsoncore.AppendBooleanElement(dst, "restored", p.Restored)
 	dst = bsoncore.AppendInt64Element(dst, "change", p.Change)
 	dst = bsoncore.AppendStringElement(dst, "by", p.By)
+	dst = bsoncore.AppendStringElement(dst, "was", p.Was.String())
 	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
 	return dst
 }
@@ -229,20 +230,13 @@ func parsePartition(doc bson.Document) (namespace string, p route.Partition, err
 		Restored:   f.boolean("restored"),
 	}
 	if f.has("change") {
-		p.Change, p.By = f.whole("change"), f.text("by")
+		p.Change, p.By, p.Was = f.whole("change"), f.text("by"), f.state("was")
 	}
-	namespace = f.text("ns")
-	state := f.text("state")
+	namespace, p.State = f.text("ns"), f.state("state")
 	if f.missing != "" {
-		return "", p, fmt.Errorf("the catalog's record of a partition of %q lacks %s", namespace, f.missing)
+		return "", p, fmt.Errorf("the catalog's record of partition %s of %q lacks %s, or does not say what it is", p.Name(), namespace, f.missing)
 	}
-	for _, s := range route.States() {
-		if s.String() == state {
-			p.State = s
-			return namespace, p, nil
-		}
-	}
-	return "", p, fmt.Errorf("partition %s has the unknown state %q in the catalog", p.Name(), state)
+	return namespace, p, nil
 }
 
 // fields reads a record and remembers what is missing.
@@ -259,6 +253,18 @@ func (f *fields) has(key string) bool {
 func (f *fields) text(key string) string  { return field(f, key, bson.Value.StringValueOK) }
 func (f *fields) whole(key string) int64  { return field(f, key, bson.Value.AsInt64OK) }
 func (f *fields) boolean(key string) bool { return field(f, key, bson.Value.BooleanOK) }
+
+// state reads a partition's state.
+func (f *fields) state(key string) route.State {
+	text := f.text(key)
+	for _, s := range route.States() {
+		if s.String() == text {
+			return s
+		}
+	}
+	f.missing = key
+	return 0
+}
 
 func field[T any](f *fields, key string, as func(bson.Value) (T, bool)) T {
 	v, _ := bson.Get(f.doc, key)

@@ -143,8 +143,8 @@ func (c *Catalog) deciding(ctx context.Context, change func() error) error {
 	return mongoerr.New(mongoerr.WriteConflict, "the change of the catalog lost to another one %d times", tries)
 }
 
-// ErrDecided says that another gateway has come first, with the same.
-var ErrDecided = errors.New("another gateway has decided that already")
+// ErrDecided says that another gateway has decided about a partition before. It is wrapped around what a client gets.
+var ErrDecided = errors.New("another gateway has decided already")
 
 // mine reports whether a partition's state is this gateway's to carry out: it brought it about, or whoever did is gone.
 func (c *Catalog) mine(p route.Partition) bool { return !c.members.live(p.By) }

@@ -40,7 +40,7 @@ func (d *Data) exchanging(h Handler) Handler {
 		}
 		err := h(exec.WithExchange(ctx, x), req, reply)
 		if x.Transaction != nil && req.composed && (err != nil || req.failed) {
-			d.Exec.Abort(x.Transaction, x.LSID)
+			d.Exec.Abort(x.Transaction)
 		}
 		switch {
 		case err != nil:

@@ -50,6 +50,7 @@ func (t *Table) endSessions(_ context.Context, req *Request, _ *Reply) error {
 	}
 	t.deps.Cursors.KillSessions(ids...)
 	t.deps.Sessions.End(ids...)
+	t.forget()
 	return nil
 }
 
@@ -177,6 +178,7 @@ func (t *Table) killSessionsWhere(req *Request, match func(cursor.SessionID) boo
 	for _, s := range t.deps.Sessions.List(match) {
 		t.deps.Sessions.End(s.ID)
 	}
+	t.forget()
 }
 
 // sessionsOf reads the command's argument: an array of {id: UUID}.

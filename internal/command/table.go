@@ -120,7 +120,7 @@ type Table struct {
 	usages       usages
 	needs        map[string]need
 	observer     Observer // nil: nobody is told of commands
-	forget       func()   // what was remembered of sessions that have ended
+	forget       func()   // ends what is open of sessions that are no more
 	limits       limits
 }
 

@@ -45,7 +45,7 @@ func (t *transactions) statement(req *Request) (*exec.Transaction, error) {
 	if t.by == nil {
 		t.by = make(map[cursor.SessionID]*exec.Transaction)
 	}
-	now = exec.NewTransaction(req.TxnNumber, begins, req.ReadConcern)
+	now = exec.NewTransaction(req.LSID, req.TxnNumber, begins, req.ReadConcern)
 	t.by[*req.Session] = now
 	return now, nil
 }
@@ -60,11 +60,19 @@ func (t *transactions) of(id cursor.SessionID, number int64) *exec.Transaction {
 	return nil
 }
 
-// forget drops those of sessions that are no more.
-func (t *transactions) forget(known func(cursor.SessionID) bool) {
+// forget drops those of sessions that are no more, and returns them.
+func (t *transactions) forget(known func(cursor.SessionID) bool) []*exec.Transaction {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	maps.DeleteFunc(t.by, func(id cursor.SessionID, _ *exec.Transaction) bool { return !known(id) })
+	var gone []*exec.Transaction
+	maps.DeleteFunc(t.by, func(id cursor.SessionID, one *exec.Transaction) bool {
+		if known(id) {
+			return false
+		}
+		gone = append(gone, one)
+		return true
+	})
+	return gone
 }
 
 // takeTransactions lets the commands that MongoDB's transactions take be statements of one, and registers those that end one.
@@ -77,7 +85,7 @@ func (t *Table) takeTransactions(d *Data) {
 	t.Register("commitTransaction", end)
 	end.Help = "takes a transaction's writes back"
 	t.Register("abortTransaction", end)
-	t.forget = func() { d.transactions.forget(t.deps.Sessions.Known) }
+	t.forget = func() { d.Exec.Abort(d.transactions.forget(t.deps.Sessions.Known)...) }
 }
 
 // checkTransaction says whether a command may run in a transaction: MongoDB's list, less what Oxbow would run itself

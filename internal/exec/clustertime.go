@@ -132,14 +132,12 @@ func after(concern bson.Document, at Timestamp) bson.Document {
 	return dst
 }
 
-// withoutTimes takes a deployment's times out of its reply, in the reply's own bytes: what is behind them moves forward.
-func withoutTimes(reply bson.Document) bson.Document {
+// without takes fields out of a reply, in the reply's own bytes: what is behind them moves forward.
+func without(reply bson.Document, fields ...string) bson.Document {
 	dst := reply[:4]
 	it := bson.Elements(reply)
 	for it.Next() {
-		switch string(it.Key()) {
-		case "operationTime", "$clusterTime":
-		default:
+		if !slices.ContainsFunc(fields, func(f string) bool { return f == string(it.Key()) }) {
 			dst = append(dst, it.Raw()...)
 		}
 	}

@@ -99,9 +99,8 @@ func (x *Exchange) through(ctx context.Context, e *Executor, name string, req *b
 
 // outside amends a command outside of transactions.
 func (x *Exchange) outside(change *amendment, name string, body bson.Document, own bool) {
-	command, _, _ := bson.First(body)
 	waits := false
-	if readers[command] {
+	if x.directs() && reads(body) {
 		preference, _ := bson.Get(body, "$readPreference")
 		if own && preference.Type == 0 && x.Preference != nil {
 			change.elements = bsoncore.AppendDocumentElement(change.elements, "$readPreference", x.Preference)
@@ -116,8 +115,17 @@ func (x *Exchange) outside(change *amendment, name string, body bson.Document, o
 	x.gossip(change, name, own, waits)
 }
 
-// readers are the commands that take a read concern and a read preference.
-var readers = map[string]bool{"find": true, "aggregate": true, "count": true, "distinct": true}
+// directs reports whether reads are told where to go or what to wait for.
+func (x *Exchange) directs() bool { return x.Waits != WaitsForNothing || x.Preference != nil }
+
+// reads reports whether a command takes a read concern and a read preference.
+func reads(body bson.Document) bool {
+	switch name, _, _ := bson.First(body); name {
+	case "find", "aggregate", "count", "distinct":
+		return true
+	}
+	return false
+}
 
 // waitsFor returns the operation time that a read has to see, 0 for any. A read of the primary at the levels below majority is given no more by it than
 // MongoDB promises without (https://www.mongodb.com/docs/manual/core/causal-consistency-read-write-concerns/), and other levels take none.
@@ -197,6 +205,9 @@ func (x *Exchange) seen(name string) uint64 {
 
 // hear notes the times of a reply, and returns it without them where they are not the client's.
 func (x *Exchange) hear(name string, reply bson.Document, own bool) bson.Document {
+	if own && x.Reports && x.Times == nil && x.Clocks == nil {
+		return reply // the client hears it as it comes
+	}
 	var operation Timestamp
 	var cluster, recovery bson.Document
 	it := bson.Elements(reply)
@@ -217,7 +228,7 @@ func (x *Exchange) hear(name string, reply bson.Document, own bool) bson.Documen
 	if !own {
 		x.collect(operation, cluster, recovery)
 	} else if !x.Reports && (operation != 0 || cluster != nil) {
-		reply = withoutTimes(reply)
+		reply = without(reply, "operationTime", "$clusterTime")
 	}
 	return reply
 }
@@ -273,5 +284,5 @@ func (x *Exchange) Heard(reply bson.Document) bson.Document {
 	if parts == 0 {
 		return reply
 	}
-	return with(withoutTimes(slices.Clone(reply)), x.AppendHeard)
+	return with(without(slices.Clone(reply), "operationTime", "$clusterTime", "recoveryToken"), x.AppendHeard)
 }

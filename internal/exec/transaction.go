@@ -9,6 +9,7 @@ import (
 	"oxbow/internal/mongoerr"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+	"golang.org/x/sync/errgroup"
 )
 
 // Transaction is a client's transaction on the deployment that its first statement was sent to. The session is the client's own there, so the deployment
@@ -16,17 +17,19 @@ import (
 type Transaction struct {
 	Number int64
 
+	lsid    bson.Document // of its session, as the client named it
 	turn    chan struct{} // holds an element while a statement or the end is under way; it guards what follows
 	concern bson.Document // the client's for the transaction, until a deployment was told
 	backend string        // "": nothing was sent yet, or it began through another gateway
 	begun   bool          // a deployment was told of it
 	aborted bool
+	ended   bool // by the client
 }
 
 // NewTransaction returns a transaction whose first statement has a read concern, nil for none. One that did not begin here, but through another gateway or
 // before this one was started again, has begun.
-func NewTransaction(number int64, begins bool, concern bson.Document) *Transaction {
-	return &Transaction{Number: number, turn: make(chan struct{}, 1), begun: !begins, concern: slices.Clone(concern)}
+func NewTransaction(lsid bson.Document, number int64, begins bool, concern bson.Document) *Transaction {
+	return &Transaction{lsid: slices.Clone(lsid), Number: number, turn: make(chan struct{}, 1), begun: !begins, concern: slices.Clone(concern)}
 }
 
 // NoTransactions is the error of a transaction where there are none. Its code is not that of a server without transactions, 20: at that one drivers say
@@ -88,19 +91,33 @@ func (t *Transaction) End(ctx context.Context, abort bool, run func(name string)
 	if !t.begun {
 		return nil
 	}
-	return run(t.backend)
+	err := run(t.backend)
+	t.ended = err == nil
+	return err
 }
 
-// Abort makes the transaction end without effect, after a statement of which parts were done and others not. It does not depend on the statement's
-// context, which may have ended.
-func (e *Executor) Abort(t *Transaction, lsid bson.Document) {
+// Abort makes transactions end without effect that the client has not ended: after a statement of which parts were done and others not, or with
+// their sessions. It does not depend on a command's context, which may have ended.
+func (e *Executor) Abort(transactions ...*Transaction) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
+	var g errgroup.Group
+	g.SetLimit(DefaultWidth)
+	for _, t := range transactions {
+		g.Go(func() error {
+			e.abort(ctx, t)
+			return nil
+		})
+	}
+	g.Wait()
+}
+
+func (e *Executor) abort(ctx context.Context, t *Transaction) {
 	if t.take(ctx) != nil {
 		return // a statement that hangs: its deployment ends the transaction at its own time
 	}
 	defer t.release()
-	if t.aborted {
+	if t.aborted || t.ended {
 		return
 	}
 	t.aborted = true
@@ -109,7 +126,7 @@ func (e *Executor) Abort(t *Transaction, lsid bson.Document) {
 	}
 	at, body := bsoncore.AppendDocumentStart(nil)
 	body = bsoncore.AppendInt32Element(body, "abortTransaction", 1)
-	body = bsoncore.AppendDocumentElement(body, "lsid", lsid)
+	body = bsoncore.AppendDocumentElement(body, "lsid", t.lsid)
 	body = bsoncore.AppendInt64Element(body, "txnNumber", t.Number)
 	body = bsoncore.AppendBooleanElement(body, "autocommit", false)
 	body = bsoncore.AppendStringElement(body, "$db", "admin")

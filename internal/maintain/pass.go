@@ -78,10 +78,12 @@ func (p *pass) makeAhead(ctx context.Context, ns string, places []route.Place) e
 	return nil
 }
 
-// do does what an event tells of and notes it, with the time that it took and its error.
+// do does what an event tells of and notes it, with the time that it took and its error; nothing where another gateway has done it.
 func (p *pass) do(e Event, work func() error) error {
 	_, before := p.opts.Clock()
-	e.Err = work()
+	if e.Err = work(); errors.Is(e.Err, catalog.ErrDecided) {
+		return nil
+	}
 	_, after := p.opts.Clock()
 	e.Took = after - before
 	p.note(e)

@@ -25,6 +25,7 @@ type Sources struct {
 	Sessions *cursor.Sessions
 	Memory   *memory.Budget
 	Catalog  func() *catalog.Snapshot
+	Sharing  func() (catalog.Sharing, bool)
 	Now      func() time.Time
 }
 
@@ -48,6 +49,10 @@ var (
 	commandsDesc   = prometheus.NewDesc("oxbow_collection_commands_total", "Commands by collection; the busiest have a series each.", []string{"collection"}, nil)
 	secondsDesc    = prometheus.NewDesc("oxbow_collection_seconds_total", "Time of commands by collection; the busiest have a series each.", []string{"collection"}, nil)
 	partitionsDesc = prometheus.NewDesc("oxbow_partitions", "Partitions by collection and state.", []string{"collection", "state"}, nil)
+	leaseDesc      = prometheus.NewDesc("oxbow_catalog_lease", "Whether this gateway has its lease on a shared catalog: without it no collection with a layout is served.", nil, nil)
+	seenDesc       = prometheus.NewDesc("oxbow_catalog_seen_version", "The version of a shared catalog that this gateway goes by: the same on all of them while nothing changes.", nil, nil)
+	ageDesc        = prometheus.NewDesc("oxbow_catalog_age_seconds", "Time since this gateway knew all that others had changed in a shared catalog.", nil, nil)
+	gatewaysDesc   = prometheus.NewDesc("oxbow_catalog_gateways", "Gateways on a shared catalog, this one among them: live, or with a lease that was ended.", []string{"state"}, nil)
 	oldestDesc     = prometheus.NewDesc("oxbow_oldest_partition_age_seconds", "Age of the end of the oldest partition in sight, of collections with keep: it stays below keep and a range.", []string{"collection"}, nil)
 )
 
@@ -82,7 +87,7 @@ func (f *Figures) Describe(out chan<- *prometheus.Desc) {
 	for _, s := range f.simple {
 		out <- s.desc
 	}
-	for _, d := range []*prometheus.Desc{opsDesc, refusedDesc, memoryDesc, commandsDesc, secondsDesc, partitionsDesc, oldestDesc} {
+	for _, d := range []*prometheus.Desc{opsDesc, refusedDesc, memoryDesc, commandsDesc, secondsDesc, partitionsDesc, oldestDesc, leaseDesc, seenDesc, ageDesc, gatewaysDesc} {
 		out <- d
 	}
 }
@@ -103,6 +108,7 @@ func (f *Figures) Collect(out chan<- prometheus.Metric) {
 	}
 	f.collectUsages(out)
 	f.collectPartitions(out)
+	f.collectSharing(out)
 }
 
 // collectUsages gives the collections that took the most time, and the rest in one.
@@ -149,4 +155,31 @@ func (f *Figures) collectPartitions(out chan<- prometheus.Metric) {
 			out <- prometheus.MustNewConstMetric(oldestDesc, prometheus.GaugeValue, float64(now-oldest)/1000, c.Namespace())
 		}
 	}
+}
+
+// collectSharing tells of the gateways on a shared catalog.
+func (f *Figures) collectSharing(out chan<- prometheus.Metric) {
+	s, shared := f.from.Sharing()
+	if !shared {
+		return
+	}
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	}
+	lease, live, ended := 0.0, 0, 0
+	if s.Lease {
+		lease, live = 1, 1
+	}
+	for _, o := range s.Others {
+		if o.Ended {
+			ended++
+		} else {
+			live++
+		}
+	}
+	gauge(leaseDesc, lease)
+	gauge(seenDesc, float64(s.Seen))
+	gauge(ageDesc, s.Age.Seconds())
+	gauge(gatewaysDesc, float64(live), "live")
+	gauge(gatewaysDesc, float64(ended), "ended")
 }

@@ -22,6 +22,7 @@ type Partition struct {
 	// The catalog's own notes of the stored document.
 	Change int64  // counts its versions
 	By     string // the gateway that made the last one
+	Was    State  // its state before the last one that is another; of no meaning while it is Creating
 }
 
 // Name returns the physical namespace, "database.collection". It is unique among a collection's partitions.

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"oxbow/internal/backend"
 	"oxbow/test/inprocess"
@@ -376,5 +378,36 @@ func TestSecondPartition(t *testing.T) {
 	}
 	if opened != 1 {
 		t.Errorf("%d partitions were opened by the getMore", opened)
+	}
+}
+
+// TestDriversCausalSession: a driver's causally consistent session works through the gateway as it does without, on a collection with a layout too.
+func TestDriversCausalSession(t *testing.T) {
+	k := newKeeper(t, 100)
+	client := connect(t, alone(k, ""))
+	for _, database := range []string{"laid", "plain"} {
+		c := client.Database(database).Collection("c")
+		s, err := client.StartSession()
+		must(t, "start a session", err)
+		ctx := mongo.NewSessionContext(t.Context(), s)
+		_, err = c.InsertMany(ctx, many(8))
+		must(t, "insert", err)
+		wrote := k.time()
+		k.take()
+		var got []bson.M
+		cursor, err := c.Find(ctx, bson.D{}, options.Find().SetSort(bson.D{{Key: "v", Value: 1}}))
+		must(t, "find", err)
+		must(t, "read", cursor.All(ctx, &got))
+		sent := k.take()
+		for _, part := range sent {
+			concern, _ := part["readConcern"].(bson.D)
+			if at, _ := get(concern, "afterClusterTime").(bson.Timestamp); at.T != wrote {
+				t.Errorf("%s: a part waits for %d, the session wrote at %d", database, at.T, wrote)
+			}
+		}
+		if len(got) != 8 || len(sent) == 0 || s.OperationTime() == nil || s.OperationTime().T < wrote {
+			t.Errorf("%s: %d documents, %d commands, operation time %v", database, len(got), len(sent), s.OperationTime())
+		}
+		s.EndSession(t.Context())
 	}
 }

@@ -364,3 +364,45 @@ func TestTransactionOnRouters(t *testing.T) {
 		t.Errorf("the routers ended %d and %d transactions", strings.Count(x, "commit"), strings.Count(y, "commit"))
 	}
 }
+
+// TestTransactionOfEndedSession: a session that ends takes its open transaction with it, and not one that was committed.
+func TestTransactionOfEndedSession(t *testing.T) {
+	k := newKeeper(t, 100)
+	g := inprocess.Open(t, alone(k, ""))
+	insert := in("plain", bson.D{{Key: "insert", Value: "c"}, {Key: "documents", Value: bson.A{bson.D{}}}})
+	for i, end := range []string{"endSessions", "killSessions"} {
+		k.endings()
+		ok(t, statements(t, g, int64(i*2+1), insert, insert))
+		reply(t, g, bson.D{{Key: end, Value: bson.A{session(1).Value}}, {Key: "$db", Value: "admin"}})
+		if ended := k.endings(); !strings.HasPrefix(ended, "abortTransaction") {
+			t.Errorf("%s: ended by %q", end, ended)
+		}
+		ok(t, statements(t, g, int64(i*2+2), insert, commit))
+		k.endings()
+		reply(t, g, bson.D{{Key: end, Value: bson.A{session(1).Value}}, {Key: "$db", Value: "admin"}})
+		if ended := k.endings(); ended != "" {
+			t.Errorf("%s after the commit: %q", end, ended)
+		}
+	}
+}
+
+// TestTransactionJoins: an aggregation that joins a collection with a layout is a statement of the transaction, the join's finds too.
+func TestTransactionJoins(t *testing.T) {
+	k := newKeeper(t, 100)
+	g := inprocess.Open(t, alone(k, ""))
+	reply(t, g, in("laid", bson.D{{Key: "insert", Value: "c"}, documents(4)}))
+	reply(t, g, in("laid", bson.D{{Key: "insert", Value: "plain"}, documents(4)}))
+	k.take()
+	join := in("laid", bson.D{{Key: "aggregate", Value: "plain"}, {Key: "cursor", Value: bson.D{}}, {Key: "pipeline", Value: bson.A{
+		bson.D{{Key: "$lookup", Value: bson.D{{Key: "from", Value: "c"}, {Key: "localField", Value: "u"}, {Key: "foreignField", Value: "u"}, {Key: "as", Value: "x"}}}}}}})
+	replies := statements(t, g, 1, join, commit)
+	ok(t, replies)
+	if _, ids, _ := cursorOf(t, replies[0]); len(ids) != 4 {
+		t.Errorf("the join gives %v", replies[0])
+	}
+	for i, cmd := range k.take() {
+		if cmd["autocommit"] != false || (cmd["startTransaction"] == true) != (i == 0) {
+			t.Errorf("statement %d is %v", i, cmd)
+		}
+	}
+}
