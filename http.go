@@ -39,10 +39,13 @@ func (g *Gateway) HTTPAddr() net.Addr {
 // readyTimeout is how long a backend may take to answer that it's there.
 const readyTimeout = 2 * time.Second
 
-// ready asks every backend whether it is there. A gateway that stops is not ready, so that nobody new is sent to it.
+// ready asks every backend whether it is there. A gateway that stops, or has no lease on a shared catalog, is not ready, so that nobody new is sent to it.
 func (g *Gateway) ready(ctx context.Context) error {
 	if g.stopping.Load() {
 		return errors.New("the gateway is stopping")
+	}
+	if err := g.catalog.Check(); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()

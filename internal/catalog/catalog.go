@@ -124,39 +124,14 @@ func Open(ctx context.Context, opts Options) (*Catalog, error) {
 		}
 	}
 	c.store = store{on: c.backends[opts.Config.Default], database: opts.Config.CatalogDatabase()}
-	if opts.Config.Shared() {
-		c.share(opts.Config)
-		if err := c.members.join(ctx); err != nil {
-			return nil, err
-		}
-	}
 	c.mu.gates, c.mu.unlisted, c.mu.dropping = map[string]*gate{}, map[string]*record{}, map[string]int64{}
-	l, err := c.store.load(ctx)
-	if err != nil {
+	if err := c.begin(ctx, opts.Config); err != nil {
 		return nil, err
-	}
-	if err := c.loadUsers(ctx, opts.Config.Users); err != nil {
-		return nil, err
-	}
-	first, unlisted, err := c.configured(opts.Config, l)
-	if err == nil {
-		err = c.refuseUnfit(ctx, first, l, unlisted)
-	}
-	if err != nil {
-		return nil, err
-	}
-	c.mu.unlisted = unlisted
-	first.Version = 1
-	c.snapshot.Store(first)
-	if c.members != nil {
-		if err := c.members.opened(ctx); err != nil {
-			return nil, err
-		}
-		c.underLease()
 	}
 	if err := errors.Join(c.sweepPartitions(ctx), c.dropTrials(ctx)); err != nil {
 		c.log.Warn("partitions could not be finished or undone", "error", err)
 	}
+	var err error
 	if c.stray, err = c.findStray(ctx); err != nil {
 		c.log.Warn("backends could not be searched for partitions that the catalog does not know", "error", err)
 	}
@@ -164,6 +139,49 @@ func Open(ctx context.Context, opts Options) (*Catalog, error) {
 		c.log.Warn("a collection has the name of a partition, and the catalog does not know it", "collection", ns.String())
 	}
 	return c, nil
+}
+
+// begin publishes the first snapshot; of a catalog that others may share, as one of its gateways.
+func (c *Catalog) begin(ctx context.Context, cfg *config.Config) error {
+	if !cfg.Shared() {
+		return c.read(ctx, cfg)
+	}
+	c.share(cfg)
+	err := c.members.join(ctx)
+	if err == nil {
+		err = c.read(ctx, cfg)
+	}
+	if err == nil {
+		err = c.members.opened(ctx)
+	}
+	if err != nil {
+		c.leave()
+		return err
+	}
+	c.underLease()
+	return nil
+}
+
+// read reads the catalog and publishes it as the first snapshot.
+func (c *Catalog) read(ctx context.Context, cfg *config.Config) error {
+	l, err := c.store.load(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.loadUsers(ctx, cfg.Users); err != nil {
+		return err
+	}
+	first, unlisted, err := c.configured(cfg, l)
+	if err == nil {
+		err = c.refuseUnfit(ctx, first, l, unlisted)
+	}
+	if err != nil {
+		return err
+	}
+	c.mu.unlisted = unlisted
+	first.Version = 1
+	c.snapshot.Store(first)
+	return nil
 }
 
 // Database is the name of the catalog's database: on the default backend it holds the catalog, on every one indexes are tried in it. It is closed to

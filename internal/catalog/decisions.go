@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -135,14 +136,22 @@ func (c *Catalog) storePartitions(ctx context.Context, ns string, before, after 
 	return after, nil
 }
 
-// forget forgets partitions that were dropped: those whose documents nobody else has changed meanwhile.
+// forget forgets partitions that were dropped. That is decided before their documents go, since nobody could write it down afterwards; another
+// gateway may do the same at the same time.
 func (c *Catalog) forget(ctx context.Context, ns string, dropped []route.Partition) error {
-	list := decided(dropped)
-	for _, p := range dropped {
+	c.note(ctx, ns, append(decided(dropped), c.dropped(dropped)...))
+	if err := c.store.deletePartitions(ctx, dropped); !errors.Is(err, errLost) {
+		return err
+	}
+	return nil
+}
+
+// dropped are the decisions that partitions are gone.
+func (c *Catalog) dropped(partitions []route.Partition) (list []decision) {
+	for _, p := range partitions {
 		d := decision{Partition: p, from: p.State.String(), to: gone, by: c.members.self()}
-		d.Change++
+		d.Change = max(0, d.Change) + 1
 		list = append(list, d)
 	}
-	c.note(ctx, ns, list)
-	return c.store.deletePartitions(ctx, dropped)
+	return list
 }

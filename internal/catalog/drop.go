@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"oxbow/internal/mongoerr"
@@ -19,7 +20,7 @@ func (c *Catalog) Drop(ctx context.Context, ns string) (found bool, err error) {
 	}
 	marked, err := c.mark(ctx, g, ns, func() ([]route.Partition, error) {
 		col := c.Snapshot().Collection(ns)
-		if col.Created {
+		if col.Created && !found {
 			// A record that is not created and has partitions is a drop cut short: Sweep finishes it.
 			forget := func(r *record) {
 				r.created, r.options, r.indexes, r.indexing, r.uuid = false, nil, nil, false, [16]byte{}
@@ -210,6 +211,7 @@ func (c *Catalog) drained(marked []route.Partition) []route.Partition {
 // finishDrops drops the partitions that had to wait for other gateways, and those of gateways that are gone.
 func (c *Catalog) finishDrops(ctx context.Context) error {
 	var errs []error
+	c.forgetWaiting()
 	for _, col := range c.Snapshot().Collections("") {
 		waiting := slices.DeleteFunc(col.dropping(), func(p route.Partition) bool { return !c.mine(p) })
 		if len(waiting) == 0 {
@@ -227,6 +229,23 @@ func (c *Catalog) finishDrops(ctx context.Context) error {
 		g.physical.release()
 	}
 	return errors.Join(errs...)
+}
+
+// forgetWaiting forgets what was noted of partitions that other gateways have dropped.
+func (c *Catalog) forgetWaiting() {
+	s := c.Snapshot()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.mu.dropping, func(id string, _ int64) bool {
+		for _, col := range s.collections {
+			for _, p := range col.dropping() {
+				if partitionID(p) == id {
+					return false
+				}
+			}
+		}
+		return true
+	})
 }
 
 // unannounced reports whether it is not known of a marked partition which version has it.

@@ -71,6 +71,7 @@ type membershipState struct {
 	seen   int64
 	owed   int64 // changes that are stored and not announced
 	stale  bool  // the catalog may have changed in a way that is not known here
+	unread bool  // the last reading failed
 	fresh  bool  // it was read after the lease had run out
 	why    error // the last beat failed, or nil
 	others map[string]watched
@@ -187,10 +188,8 @@ func (m *membership) heartbeat(ctx context.Context) error {
 func (m *membership) beats(ctx context.Context) error {
 	const most = 4 // news may come while news is read; what is left comes with the next beat
 	for range most {
-		if m.self() == "" {
-			if err := m.join(ctx); err != nil {
-				return err
-			}
+		if err := m.catchUp(ctx); err != nil {
+			return err
 		}
 		version, news, err := m.exchange(ctx)
 		if errors.Is(err, errLeftOut) {
@@ -207,7 +206,22 @@ func (m *membership) beats(ctx context.Context) error {
 	return nil
 }
 
-// read reads the catalog as it is at a version, or later. A gateway that can't stops renewing: see beats.
+// catchUp makes this gateway one that may renew its lease: it is among the gateways, and can read the catalog. Beats of one that can't would let the others
+// wait for it.
+func (m *membership) catchUp(ctx context.Context) error {
+	m.mu.Lock()
+	id, unread, latest := m.id, m.unread, m.latest
+	m.mu.Unlock()
+	switch {
+	case id == "":
+		return m.join(ctx)
+	case unread:
+		return m.read(ctx, latest)
+	}
+	return nil
+}
+
+// read reads the catalog as it is at a version, or later.
 func (m *membership) read(ctx context.Context, version int64) error {
 	m.mu.Lock()
 	m.stale = false
@@ -215,7 +229,7 @@ func (m *membership) read(ctx context.Context, version int64) error {
 	err := m.reload(ctx)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err != nil {
+	if m.unread = err != nil; err != nil {
 		m.stale = true
 		return fmt.Errorf("read the catalog again: %w", err)
 	}
@@ -317,7 +331,8 @@ func (m *membership) join(ctx context.Context) error {
 	m.renewed.Store(nil)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.id, m.beat, m.seen, m.latest, m.stale, m.fresh = mine.id, mine.beat, 0, version, true, false
+	m.id, m.beat, m.seen, m.latest = mine.id, mine.beat, 0, version
+	m.stale, m.unread, m.fresh = true, false, false
 	m.watch(all, time.Now())
 	return nil
 }

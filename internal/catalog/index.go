@@ -343,9 +343,11 @@ func (c *Catalog) onPartitions(ctx context.Context, g *gate, ns string, f func(d
 		if now := col.Partition(p.Name()); now != nil && indexed(now.State) {
 			d, err := c.deployment(p)
 			if err == nil {
-				err = aboutCollection(f(d, p), backend.Namespace{Database: p.Database, Collection: p.Collection}, ns)
+				err = aboutCollection(c.atWork(ns, p, func() error { return f(d, p) }), backend.Namespace{Database: p.Database, Collection: p.Collection}, ns)
 			}
-			outcomes = append(outcomes, Outcome{Partition: p, Err: err})
+			if !errors.Is(err, errLost) { // it is being dropped through another gateway
+				outcomes = append(outcomes, Outcome{Partition: p, Err: err})
+			}
 		}
 		g.physical.release()
 	}

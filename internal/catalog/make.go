@@ -304,6 +304,9 @@ func (c *Catalog) finish(ctx context.Context, ns string, pending []route.Partiti
 	}
 	col := c.Snapshot().Collection(ns)
 	fresh := creating(pending)
+	if err := c.stillWanted(ctx, ns, fresh); err != nil {
+		return err
+	}
 	errs := each(fresh, func(p route.Partition) error { return c.makePhysical(ctx, col, p) })
 	var foreign []route.Partition
 	for i, err := range errs {
@@ -326,6 +329,28 @@ func (c *Catalog) finish(ctx context.Context, ns string, pending []route.Partiti
 		return err
 	}
 	return c.alignNew(ctx, ns, col.Indexes, pending)
+}
+
+// stillWanted returns errLost, and takes partitions away that are being made, when the record does not speak of them any more: the collection was dropped, and
+// they with it, before they were stored. From now on who drops the collection finds them stored.
+func (c *Catalog) stillWanted(ctx context.Context, ns string, fresh []route.Partition) error {
+	if !c.Shared() || len(fresh) == 0 {
+		return nil
+	}
+	r, err := c.store.record(ctx, ns)
+	if err != nil {
+		return err
+	}
+	unwanted := slices.DeleteFunc(slices.Clone(fresh), r.sanctions)
+	if len(unwanted) == 0 {
+		return nil
+	}
+	if err := c.store.deletePartitions(ctx, unwanted); err != nil {
+		return err
+	}
+	c.note(ctx, ns, c.dropped(unwanted))
+	c.publish(ns, nil, nil, unwanted)
+	return errLost
 }
 
 // storeUnstored stores partitions of which only the record speaks, since whoever put them there came no further. The record is stored again before: had the
@@ -379,10 +404,13 @@ func (c *Catalog) alignNew(ctx context.Context, ns string, list []bson.Document,
 	}
 	return errors.Join(each(made, func(p route.Partition) error {
 		d, err := c.deployment(p)
-		if err == nil {
-			_, err = d.alignIndexes(ctx, p, r.indexes)
+		if err != nil {
+			return err
 		}
-		return err
+		return c.atWork(ns, p, func() error {
+			_, err := d.alignIndexes(ctx, p, r.indexes)
+			return err
+		})
 	})...)
 }
 
@@ -393,9 +421,10 @@ func sameList(a, b []bson.Document) bool {
 // makeElsewhere gives partitions whose names turned out to be taken by other collections the next generation, and makes all of a range that
 // are pending.
 func (c *Catalog) makeElsewhere(ctx context.Context, ns string, pending, foreign []route.Partition) error {
-	if err := c.forget(ctx, ns, foreign); err != nil {
-		return err
+	if err := c.store.deletePartitions(ctx, foreign); err != nil {
+		return err // with errLost another gateway has finished them, and the documents are the collection's own
 	}
+	c.note(ctx, ns, c.dropped(foreign))
 	slots := make([]int, len(foreign))
 	for i, p := range foreign {
 		slots[i] = p.Slot
@@ -420,6 +449,11 @@ func (c *Catalog) makePhysical(ctx context.Context, col *Collection, p route.Par
 		}
 		defer c.databases.release()
 	}
+	return c.atWork(col.Namespace(), p, func() error { return d.make(ctx, col, p) })
+}
+
+// make makes a partition's collection.
+func (d deployment) make(ctx context.Context, col *Collection, p route.Partition) error {
 	there, err := d.exists(ctx, p.Database, p.Collection)
 	if err != nil {
 		return err

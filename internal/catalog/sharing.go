@@ -149,8 +149,32 @@ var ErrDecided = errors.New("another gateway has decided already")
 // mine reports whether a partition's state is this gateway's to carry out: it brought it about, or whoever did is gone.
 func (c *Catalog) mine(p route.Partition) bool { return !c.members.live(p.By) }
 
-// awaitOther waits until another gateway that lives has carried out the state of one of the partitions, or until there is news of them.
+// atWork runs what makes a partition's collection if it is not there, a change of its indexes among it, so that no other gateway drops the partition
+// meanwhile; errLost where one is about to.
+func (c *Catalog) atWork(ns string, p route.Partition, work func() error) error {
+	if c.members == nil {
+		return work()
+	}
+	sending, err := c.Begin(ns, p.Backend, backend.Namespace{Database: p.Database, Collection: p.Collection})
+	if mongoerr.Is(err, mongoerr.StaleConfig) {
+		return errLost
+	}
+	if err != nil {
+		return err
+	}
+	answered := false
+	defer func() { sending.End(answered) }()
+	err = work()
+	answered = err == nil
+	return err
+}
+
+// awaitOther waits until another gateway that lives has carried out the state of one of the partitions, or until there is news of them; for two leases at
+// most, since what keeps it from being done may keep on.
 func (c *Catalog) awaitOther(ctx context.Context, ns string, others []route.Partition) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, 2*c.members.lease,
+		mongoerr.New(mongoerr.ExceededTimeLimit, "another gateway is making a partition of %s, and has not ended yet", ns))
+	defer cancel()
 	return c.members.await(ctx, func() bool {
 		col := c.Snapshot().Collection(ns)
 		if col == nil {

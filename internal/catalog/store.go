@@ -195,7 +195,7 @@ func (s store) write(ctx context.Context, command, collection, field string, sta
 	return count, nil
 }
 
-// deletePartitions forgets partitions, unless somebody else has changed them.
+// deletePartitions forgets partitions; errLost if somebody else has changed, or forgotten, one that is stored.
 func (s store) deletePartitions(ctx context.Context, partitions []route.Partition) error {
 	var ids []string
 	var was []int64
@@ -204,7 +204,10 @@ func (s store) deletePartitions(ctx context.Context, partitions []route.Partitio
 			ids, was = append(ids, partitionID(p)), append(was, p.Change)
 		}
 	}
-	_, err := s.delete(ctx, partitionsStored, ids, was)
+	n, err := s.delete(ctx, partitionsStored, ids, was)
+	if err == nil && n < int64(len(ids)) {
+		err = errLost
+	}
 	return err
 }
 
