@@ -30,6 +30,7 @@ type Backend struct {
 
 	places   int           // connections to a server, at most
 	patience time.Duration // the most that a command waits for one
+	window   time.Duration // the most that a server may be further away than the nearest
 	maxIdle  time.Duration // after which a connection is not used any more; 0: never
 
 	selection selection
@@ -45,8 +46,11 @@ type Backend struct {
 
 var _ backend.Backend = (*Backend)(nil)
 
-// defaultPoolSize is the drivers' maxPoolSize where a URI has none.
-const defaultPoolSize = 100
+// The drivers' maxPoolSize and localThresholdMS where a URI has none.
+const (
+	defaultPoolSize = 100
+	defaultWindow   = 15 * time.Millisecond
+)
 
 // Open starts to watch the deployment that uri names, as the drivers' connection strings do
 // (https://www.mongodb.com/docs/manual/reference/connection-string/). It does not wait until a server answers: Run does, for the URI's
@@ -70,6 +74,10 @@ func OpenNamed(name, uri string, log *slog.Logger) (*Backend, error) {
 	b := &Backend{name: name, places: math.MaxInt, dialer: takeDialing(opts)}
 	if n := *opts.MaxPoolSize; n > 0 && n < math.MaxInt {
 		b.places = int(n)
+	}
+	b.window = defaultWindow
+	if opts.LocalThreshold != nil {
+		b.window = *opts.LocalThreshold
 	}
 	if opts.MaxConnIdleTime != nil {
 		b.maxIdle = *opts.MaxConnIdleTime

@@ -100,6 +100,35 @@ func TestReadPreferences(t *testing.T) {
 	}
 }
 
+// TestNearest: a server that is much further away than the nearest is not asked, as with drivers.
+func TestNearest(t *testing.T) {
+	at := func(name string, kind description.ServerKind, away time.Duration) description.Server {
+		return description.Server{Addr: address.Address(name), Kind: kind, AverageRTT: away, AverageRTTSet: true}
+	}
+	members := []description.Server{
+		at("p", description.ServerKindRSPrimary, 30*time.Millisecond), at("s1", description.ServerKindRSSecondary, 20*time.Millisecond),
+		at("s2", description.ServerKindRSSecondary, 5*time.Millisecond), at("s3", description.ServerKindRSSecondary, 21*time.Millisecond),
+	}
+	for mode, want := range map[string]string{"nearest": "s1 s2", "secondary": "s1 s2", "primary": "p", "primaryPreferred": "p"} {
+		c, err := (&Backend{window: defaultWindow}).choose("find", bson.Value{}, encode(t, driver.D{{Key: "find", Value: "c"},
+			{Key: "$readPreference", Value: driver.D{{Key: "mode", Value: mode}}}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.SelectServer(description.Topology{Kind: description.TopologyKindReplicaSetWithPrimary}, members)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, s := range got {
+			names = append(names, string(s.Addr))
+		}
+		if strings.Join(names, " ") != want {
+			t.Errorf("%s selects %v, not %s", mode, names, want)
+		}
+	}
+}
+
 // TestStaleness: a secondary that is further behind than the client allows is not asked; what cannot be told of a replica set is refused.
 func TestStaleness(t *testing.T) {
 	at := func(seconds int) time.Time { return time.Unix(1000+int64(seconds), 0) }

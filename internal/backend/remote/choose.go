@@ -21,6 +21,7 @@ type choice struct {
 	tags   []tag.Set // alternatives in order; none: any server
 
 	staleness time.Duration // the most that a secondary may be behind; 0: any
+	window    time.Duration // the most that a server may be further away than the nearest
 }
 
 // choose reads what decides about the server out of a command.
@@ -29,9 +30,9 @@ func (b *Backend) choose(name string, arg bson.Value, body bson.Document) (choic
 		return choice{holder: holder}, nil
 	}
 	if holder, moves, ok := b.transactionHolder(name, body); ok {
-		return choice{holder: holder, moves: moves}, nil
+		return choice{holder: holder, moves: moves, window: b.window}, nil
 	}
-	c := choice{mode: "primary"}
+	c := choice{mode: "primary", window: b.window}
 	v, ok := bson.Get(body, "$readPreference")
 	if !ok {
 		return c, nil
@@ -77,6 +78,25 @@ func parseTags(v bson.Value) []tag.Set {
 
 // SelectServer implements description.ServerSelector.
 func (c choice) SelectServer(t description.Topology, candidates []description.Server) ([]description.Server, error) {
+	servers, err := c.suitable(t, candidates)
+	return c.near(servers), err
+}
+
+// near leaves out the servers that are further away than the nearest by more than the window, as drivers do
+// (https://www.mongodb.com/docs/manual/core/read-preference-mechanics/#server-selection-algorithm).
+func (c choice) near(servers []description.Server) []description.Server {
+	if len(servers) < 2 {
+		return servers
+	}
+	nearest := servers[0].AverageRTT
+	for _, s := range servers {
+		nearest = min(nearest, s.AverageRTT)
+	}
+	return slices.DeleteFunc(slices.Clone(servers), func(s description.Server) bool { return s.AverageRTT > nearest+c.window })
+}
+
+// suitable returns the servers that the command may go to, however far away.
+func (c choice) suitable(t description.Topology, candidates []description.Server) ([]description.Server, error) {
 	if c.holder != "" {
 		held := slices.DeleteFunc(slices.Clone(candidates), func(s description.Server) bool { return s.Addr != c.holder })
 		if len(held) == 0 && c.moves {

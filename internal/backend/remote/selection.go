@@ -57,7 +57,7 @@ func (b *Backend) selectFrom(d description.Topology) *selected {
 	s := &selected{from: d}
 	known := slices.DeleteFunc(slices.Clone(d.Servers), func(s description.Server) bool { return s.Kind == description.Unknown })
 	for i, mode := range modes {
-		suitable, err := choice{mode: mode}.SelectServer(d, known)
+		suitable, err := choice{mode: mode, window: b.window}.SelectServer(d, known)
 		if err != nil {
 			continue
 		}
