@@ -251,3 +251,38 @@ func TestOlderCatalog(t *testing.T) {
 	}
 	r.want("physical", r.physical("local", "fla"))
 }
+
+// Two gateways finish what a third one left. Who comes second finds documents in the partition, and does not take it for somebody else's collection.
+func TestTwoFinish(t *testing.T) {
+	share(t, sharedDays, 3, func(t *testing.T, s *several) {
+		a, b, c := s.gateways[0], s.gateways[1], s.gateways[2]
+		a.way.before("create", "log_20260110", func() error {
+			go a.kill()
+			return backend.ErrUnavailable
+		})
+		if _, err := a.Ensure(t.Context(), "fla.log", places(10)); err == nil {
+			t.Error("it was not cut short")
+		}
+		<-a.kept
+		s.gateways = s.gateways[1:]
+		time.Sleep(15 * time.Second) // a's lease is ended
+		came := false
+		b.way.before("listCollections", "log_20260110", func() error {
+			came = true
+			c.ensure(t, 10)
+			reply, err := s.server.Run(t.Context(), &backend.Request{Body: bsontest.Doc(t, `{"insert": "log_20260110", "documents": [{"_id": 1}], "$db": "fla"}`)})
+			if err != nil || backend.Check(reply) != nil {
+				t.Errorf("%s, %v", reply, err)
+			}
+			return nil
+		})
+		b.ensure(t, 10)
+		if !came {
+			t.Error("the other one never came")
+		}
+		s.agree("10 active")
+		if got := s.physical(); !slices.Equal(got, []string{"log_20260110"}) {
+			t.Errorf("physical: %q", got)
+		}
+	})
+}

@@ -311,7 +311,6 @@ func (c *Catalog) finish(ctx context.Context, ns string, pending []route.Partiti
 	var foreign []route.Partition
 	for i, err := range errs {
 		if errors.Is(err, errForeign) {
-			c.warnForeign(fresh[i])
 			foreign = append(foreign, fresh[i])
 			errs[i] = nil
 		}
@@ -427,6 +426,7 @@ func (c *Catalog) makeElsewhere(ctx context.Context, ns string, pending, foreign
 	c.note(ctx, ns, c.dropped(foreign))
 	slots := make([]int, len(foreign))
 	for i, p := range foreign {
+		c.warnForeign(p)
 		slots[i] = p.Slot
 	}
 	made, err := c.recordNew(ctx, ns, foreign[0].Start, foreign[0].End, slots, foreign)
