@@ -10,7 +10,7 @@ import (
 	"oxbow/internal/command"
 )
 
-// answersAs is the version of MongoDB that Oxbow behaves as.
+// answersAs is the version of MongoDB that Oxbow behaves as, unless a server behind it is older.
 const answersAs = "7.0.14"
 
 // about is what the gateway tells of itself.

@@ -131,9 +131,10 @@ func (g *Gateway) serve(recent *command.RecentLog, cfg *config.Config) {
 	sessions := cursor.NewSessions(cursor.SessionTimeout)
 	g.table = command.New(command.Deps{
 		Log: g.log, RecentLog: recent, Now: g.options.now, Counters: counters, Cursors: cursors, Sessions: sessions,
-		Server: about(g.doors.clients.Addr()),
-		Memory: g.budget,
-		Users:  g.catalog, Authorize: cfg.Authorize, Slow: cfg.Slow, KillAbandoned: cfg.KillAbandoned,
+		Server:  about(g.doors.clients.Addr()),
+		Servers: func() backend.Servers { return backend.Weakest(g.backends) },
+		Memory:  g.budget,
+		Users:   g.catalog, Authorize: cfg.Authorize, Slow: cfg.Slow, KillAbandoned: cfg.KillAbandoned,
 		Sections: []command.StatusSection{{Name: "oxbow", Append: g.appendStatus}},
 	})
 	started := g.options.now()

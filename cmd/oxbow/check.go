@@ -17,6 +17,7 @@ var errRefused = errors.New("the configuration asks for more than can be carried
 
 func checkCommand() *cobra.Command {
 	var file string
+	var live bool
 	c := &cobra.Command{
 		Use:   "check",
 		Short: "Check a configuration and compute what its layouts come to",
@@ -29,10 +30,15 @@ func checkCommand() *cobra.Command {
 			if err := oxbow.CheckFiles(cfg); err != nil {
 				return err
 			}
-			return check(c.OutOrStdout(), cfg)
+			err = check(c.OutOrStdout(), cfg)
+			if live {
+				err = errors.Join(err, checkLive(c.OutOrStdout(), oxbow.Ask(c.Context(), cfg)))
+			}
+			return err
 		},
 	}
 	c.Flags().StringVarP(&file, "config", "c", "", "configuration file (YAML)")
+	c.Flags().BoolVar(&live, "live", false, "also ask the deployments behind the backends what they are")
 	c.MarkFlagRequired("config")
 	return c
 }

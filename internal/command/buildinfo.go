@@ -13,13 +13,14 @@ import (
 
 // buildInfo answers with the version of MongoDB that Oxbow behaves as, which drivers and shells decide by, and with its own under "oxbow".
 func (t *Table) buildInfo(_ context.Context, _ *Request, reply *Reply) error {
-	dst := bsoncore.AppendStringElement(reply.Elements, "version", t.deps.Server.Version)
+	version := t.version()
+	dst := bsoncore.AppendStringElement(reply.Elements, "version", version)
 	dst = bsoncore.AppendStringElement(dst, "gitVersion", t.deps.Server.Build)
 	dst = appendArray(dst, "modules", nil)
 	dst = bsoncore.AppendStringElement(dst, "allocator", "go")
 	dst = bsoncore.AppendStringElement(dst, "javascriptEngine", "none")
 	dst = bsoncore.AppendStringElement(dst, "sysInfo", "deprecated")
-	dst = appendVersionArray(dst, t.deps.Server.Version)
+	dst = appendVersionArray(dst, version)
 	at, dst := bsoncore.AppendDocumentElementStart(dst, "buildEnvironment")
 	dst = bsoncore.AppendStringElement(dst, "cc", runtime.Version())
 	dst = bsoncore.AppendStringElement(dst, "target_arch", runtime.GOARCH)
@@ -47,10 +48,4 @@ func appendVersionArray(dst []byte, version string) []byte {
 	}
 	dst, _ = bsoncore.AppendArrayEnd(dst, at)
 	return dst
-}
-
-// compatibilityVersion is "7.0" of "7.0.14".
-func compatibilityVersion(version string) string {
-	parts := strings.SplitN(version, ".", 3)
-	return strings.Join(parts[:min(2, len(parts))], ".")
 }

@@ -71,7 +71,7 @@ func (t *Table) configDocuments(collection string) []bson.Document {
 		dst = bsoncore.AppendDateTimeElement(dst, "ping", t.deps.Now().UnixMilli())
 		dst = bsoncore.AppendInt64Element(dst, "up", seconds(t.deps.Now().Sub(t.deps.Server.Started)))
 		dst = bsoncore.AppendBooleanElement(dst, "waiting", true)
-		dst = bsoncore.AppendStringElement(dst, "mongoVersion", t.deps.Server.Version)
+		dst = bsoncore.AppendStringElement(dst, "mongoVersion", t.version())
 	case "version":
 		dst = bsoncore.AppendInt32Element(dst, "_id", 1)
 		dst = bsoncore.AppendObjectIDElement(dst, "clusterId", t.topology.processID)

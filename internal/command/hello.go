@@ -12,7 +12,7 @@ import (
 	"oxbow/internal/mongoerr"
 )
 
-// What hello promises. Wire version 21 is MongoDB 7.0's; 0 lets old drivers in.
+// What hello promises at most. Wire version 21 is MongoDB 7.0's; 0 lets old drivers in.
 const (
 	minWireVersion    = 0
 	maxWireVersion    = 21
@@ -32,7 +32,8 @@ func (t *Table) isMaster(ctx context.Context, req *Request, reply *Reply) error 
 	return t.answerHello(ctx, req, reply, "ismaster")
 }
 
-// answerHello answers as a router does. A client that names the topology version it knows waits until that changes or maxAwaitTimeMS
+// answerHello answers as a router does, with the wire version that all servers behind it have. A server that is no member of a replica set refuses
+// transaction numbers, and drivers send them to a router: with such a one behind, Oxbow answers as it would itself. A client that names the topology version it knows waits until that changes or maxAwaitTimeMS
 // is over.
 func (t *Table) answerHello(ctx context.Context, req *Request, reply *Reply, primary string) error {
 	h, err := parseHello(req)
@@ -53,7 +54,10 @@ func (t *Table) answerHello(ctx context.Context, req *Request, reply *Reply, pri
 		reply.Next = t.nextHello(req.Body, h)
 	}
 	dst := bsoncore.AppendBooleanElement(reply.Elements, primary, true)
-	dst = bsoncore.AppendStringElement(dst, "msg", "isdbgrid")
+	servers := t.servers()
+	if !servers.Standalone {
+		dst = bsoncore.AppendStringElement(dst, "msg", "isdbgrid")
+	}
 	dst = t.topology.append(dst)
 	if h.helloOK {
 		dst = bsoncore.AppendBooleanElement(dst, "helloOk", true)
@@ -64,7 +68,7 @@ func (t *Table) answerHello(ctx context.Context, req *Request, reply *Reply, pri
 	dst = bsoncore.AppendDateTimeElement(dst, "localTime", t.deps.Now().UnixMilli())
 	dst = bsoncore.AppendInt32Element(dst, "logicalSessionTimeoutMinutes", int32(cursor.SessionTimeout/time.Minute))
 	dst = bsoncore.AppendInt64Element(dst, "connectionId", req.Conn.ID)
-	dst = bsoncore.AppendInt32Element(dst, "maxWireVersion", maxWireVersion)
+	dst = bsoncore.AppendInt32Element(dst, "maxWireVersion", servers.WireVersion)
 	dst = bsoncore.AppendInt32Element(dst, "minWireVersion", minWireVersion)
 	dst = bsoncore.AppendBooleanElement(dst, "readOnly", false)
 	if len(req.Conn.Compressors) > 0 {

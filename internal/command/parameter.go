@@ -41,7 +41,7 @@ func (t *Table) parameters() []parameter {
 
 func (t *Table) appendCompatibility(dst []byte, key string) []byte {
 	at, dst := bsoncore.AppendDocumentElementStart(dst, key)
-	dst = bsoncore.AppendStringElement(dst, "version", compatibilityVersion(t.deps.Server.Version))
+	dst = bsoncore.AppendStringElement(dst, "version", compatibilityVersion(t.version()))
 	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
 	return dst
 }

@@ -19,7 +19,7 @@ func (t *Table) serverStatus(_ context.Context, req *Request, reply *Reply) erro
 	now := t.deps.Now()
 	up := now.Sub(t.deps.Server.Started)
 	dst := bsoncore.AppendStringElement(reply.Elements, "host", t.deps.Server.Host)
-	dst = bsoncore.AppendStringElement(dst, "version", t.deps.Server.Version)
+	dst = bsoncore.AppendStringElement(dst, "version", t.version())
 	dst = bsoncore.AppendStringElement(dst, "process", "mongos")
 	dst = bsoncore.AppendInt64Element(dst, "pid", int64(os.Getpid()))
 	dst = bsoncore.AppendInt64Element(dst, "uptime", seconds(up))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"oxbow/internal/auth"
+	"oxbow/internal/backend"
 	"oxbow/internal/bson"
 	"oxbow/internal/cursor"
 	"oxbow/internal/memory"
@@ -71,8 +72,10 @@ type Deps struct {
 	Cursors   *cursor.Registry
 	Counters  *Counters
 	Server    ServerInfo
-	Memory    *memory.Budget // for serverStatus; nil: it has no limit
-	Users     Users          // nil: there are none and can be none
+	// Servers tells what all servers behind the gateway can do; nil: what this process can.
+	Servers func() backend.Servers
+	Memory  *memory.Budget // for serverStatus; nil: it has no limit
+	Users   Users          // nil: there are none and can be none
 	// Authorize makes every command need the roles of a user who has logged in; without it, everybody may do everything.
 	Authorize bool
 	// Fallback answers commands that are not in the table; nil: they are errors of code CommandNotFound.
@@ -93,7 +96,7 @@ type Observer interface {
 
 // ServerInfo is what the commands tell about this process.
 type ServerInfo struct {
-	Version string    // MongoDB's version that is answered as, such as "7.0.14"
+	Version string    // MongoDB's version that is answered as where no server behind is older, such as "7.0.14"
 	Build   string    // Oxbow's own
 	Host    string    // "name:port", the machine's name
 	Address string    // where it listens, as config.shards gives it

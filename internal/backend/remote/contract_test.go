@@ -20,8 +20,8 @@ import (
 )
 
 // serve puts an embedded backend behind Oxbow's own server, which answers handshakes as a router does, and returns the URI. handle says what
-// becomes of the other commands.
-func serve(t *testing.T, handle func(*command.Table, *command.Deps, backend.Backend)) string {
+// becomes of the other commands, options what it tells of itself.
+func serve(t *testing.T, handle func(*command.Table, *command.Deps, backend.Backend), options ...func(*command.Deps)) string {
 	t.Helper()
 	store := embedded.Store{Dir: "db", FS: vfs.NewMem(), CacheBytes: 8 << 20, MemTableBytes: 4 << 20}
 	e, err := embedded.Open(embedded.Options{Store: store})
@@ -43,6 +43,9 @@ func serve(t *testing.T, handle func(*command.Table, *command.Deps, backend.Back
 			reply.Document, err = e.Run(ctx, &backend.Request{Body: req.Body, Sequences: req.Sequences})
 			return err
 		},
+	}
+	for _, o := range options {
+		o(&deps)
 	}
 	table := command.New(deps)
 	handle(table, &deps, e)
