@@ -48,10 +48,10 @@ func (d *Data) aggregate(ctx context.Context, req *Request, reply *Reply) error 
 	if err != nil {
 		return err
 	}
-	prefer(&s.Generic, req)
 	if s.Explain {
 		return d.explainAggregate(ctx, a, s, "queryPlanner", reply)
 	}
+	prefer(&s.Generic, req)
 	p, err := d.planAggregate(a, s)
 	if err != nil {
 		return err

@@ -1,4 +1,5 @@
-// Package cursor keeps what a client holds open between commands: logical sessions and cursors, with their ids, owners and timeouts.
+// Package cursor keeps what a client holds open between commands: logical sessions and cursors, with their ids, owners and timeouts, and what
+// sessions have seen of deployments' times.
 //
 // It is not an executor: what a cursor yields comes from a Content, and nothing here reads a collection.
 //

@@ -5,7 +5,8 @@
 // content and is kept by cursor.
 //
 // Invariants: memory is bounded by batches, never by results; a failed target fails the command, with the backend's error; a
-// stream closes its backends' cursors; contexts end the work everywhere.
+// stream closes its backends' cursors; contexts end the work everywhere; what a client's session says to deployments, and they to it, goes through
+// one Exchange a command.
 //
 // Only command imports it.
 package exec

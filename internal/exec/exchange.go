@@ -112,7 +112,7 @@ func (x *Exchange) outside(change *amendment, name string, body bson.Document, o
 			waits = true
 		}
 	}
-	x.gossip(change, name, own, waits)
+	x.gossip(change, name, body, own, waits)
 }
 
 // directs reports whether reads are told where to go or what to wait for.
@@ -152,8 +152,9 @@ func (x *Exchange) waitsFor(name string, preference, concern bson.Document) uint
 }
 
 // gossip adds the cluster time that a deployment is to know of: what the client says, where its own times go to it, and what the gateway has heard of
-// that deployment itself. A server refuses to wait for a time that it has not heard of.
-func (x *Exchange) gossip(change *amendment, name string, own, waits bool) {
+// that deployment itself. A server refuses to wait for a time that it has not heard of. Kept times go with every command of a session but those that cost
+// a long copy: nobody waits on account of these.
+func (x *Exchange) gossip(change *amendment, name string, body bson.Document, own, waits bool) {
 	known := x.Clocks.Of(name)
 	switch {
 	case x.Reports && own && !waits: // the client says it itself
@@ -161,17 +162,20 @@ func (x *Exchange) gossip(change *amendment, name string, own, waits bool) {
 		if known = newer(x.ClusterTime, known); known != nil {
 			change.replaceClusterTime(known)
 		}
-	case own && x.ClusterTime != nil, x.LSID != nil && known != nil:
+	case own && x.ClusterTime != nil, x.LSID != nil && known != nil && (waits || len(body) <= mostGossip):
 		change.replaceClusterTime(known)
 	}
 }
+
+// mostGossip is the size of a command's body beyond which no time is added to it, in bytes.
+const mostGossip = 64 << 10
 
 // inTransaction amends a statement of a transaction that is on the deployment of that name. The first one that is sent there begins it, whatever was the
 // client's first; no other may name a read concern.
 func (x *Exchange) inTransaction(change *amendment, name string, body bson.Document, own bool) {
 	t := x.Transaction
 	_, begins := bson.Get(body, "startTransaction")
-	concern := t.concern
+	concern, waits := t.concern, false
 	if !own {
 		change.replaceConcern(nil)
 		change.elements = bsoncore.AppendDocumentElement(change.elements, "lsid", x.LSID)
@@ -185,14 +189,14 @@ func (x *Exchange) inTransaction(change *amendment, name string, body bson.Docum
 			change.elements = bsoncore.AppendBooleanElement(change.elements, "startTransaction", true)
 		}
 		if at := x.seen(name); at != 0 {
-			concern = after(concern, at)
+			concern, waits = after(concern, at), true
 		}
 		if concern != nil {
 			change.replaceConcern(concern)
 		}
 		t.begun, t.concern = true, nil
 	}
-	x.gossip(change, name, own, false)
+	x.gossip(change, name, body, own, waits)
 }
 
 // seen is what a transaction has to see of a deployment: all that its session has seen there.
