@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/goccy/go-yaml/ast"
@@ -34,13 +35,18 @@ type report struct {
 
 // add notes an error at a node.
 func (r *report) add(at ast.Node, key, format string, args ...any) {
-	e := &Error{File: r.file, Line: 1, Column: 1, Key: key, Message: fmt.Sprintf(format, args...)}
+	e := &Error{File: r.file, Line: 1, Column: 1, Key: withoutLogin(key), Message: withoutLogin(fmt.Sprintf(format, args...))}
 	if at != nil && at.GetToken() != nil && at.GetToken().Position != nil {
 		p := at.GetToken().Position
 		e.Line, e.Column = p.Line, p.Column
 	}
 	r.list = append(r.list, e)
 }
+
+// login is the user and password of a connection string, which may stand anywhere in a file by mistake.
+var login = regexp.MustCompile(`(mongodb(?:\+srv)?://)[^\s"]*@`)
+
+func withoutLogin(text string) string { return login.ReplaceAllString(text, "$1***@") }
 
 // err returns all errors as one, or nil.
 func (r *report) err() error {

@@ -270,3 +270,23 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestCredentialsInErrors: a connection string in the wrong place does not show its login, in whatever way the file is wrong.
+func TestCredentialsInErrors(t *testing.T) {
+	for _, text := range []string{
+		`backends: {second: {uri: "mongodb://boss:s3cr3t@h}}`,
+		"backends: {second: mongodb://boss:s3cr3t@h}",
+		"backends: mongodb://boss:s3cr3t@h",
+		"backends:\n  second:\n    mongodb+srv://boss:s3cr3t@h: x",
+		"backends:\n  second:\n    uri: [mongodb://boss:s3cr3t@h]",
+		"backends: {second: {uri: mongodb://boss:s3cr3t@h, uri: mongodb://boss:s3cr3t@h}}",
+		"databases: {a: mongodb://boss:s3cr3t/@more@h}",
+		"listen: mongodb://boss:s3cr3t@h",
+		"mongodb://boss:s3cr3t@h: {}",
+	} {
+		_, err := Parse("oxbow.yaml", []byte(text))
+		if err == nil || strings.Contains(err.Error(), "s3cr3t") || strings.Contains(err.Error(), "more") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
