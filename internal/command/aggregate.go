@@ -25,6 +25,9 @@ func (d *Data) aggregate(ctx context.Context, req *Request, reply *Reply) error 
 	if err != nil {
 		return err
 	}
+	if leadsWith(req.Body, "$collStats") && (a.source.Collection != nil || d.Exec.Abilities(a.source.Backend).Embedded) {
+		return d.aggregateStats(ctx, a, req, reply)
+	}
 	if a.source.Collection == nil {
 		if err := d.checkOutput(req, a.source.Backend); err != nil {
 			return err

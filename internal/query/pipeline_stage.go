@@ -59,9 +59,8 @@ func parseStage(name string, arg bson.Value, opts *PipelineOptions) ([]stage, er
 		return single(parseLookup(arg, opts))
 	}
 	switch {
-	case name == "$collStats":
-		// On this code mongosh's db.c.stats() asks by the command collStats instead, which there is.
-		return nil, mongoerr.New(mongoerr.FailedToParse, "the pipeline stage %s is not supported: use the command collStats", name)
+	case name == "$collStats": // as the first one it never comes here
+		return nil, mongoerr.New(40602, "%s is only valid as the first stage in a pipeline", name)
 	case slices.Contains(unbuiltStages, name):
 		return nil, mongoerr.New(mongoerr.CommandNotSupported, "the pipeline stage %s is not supported", name)
 	case slices.Contains(atlasStages, name):

@@ -329,3 +329,66 @@ func asInt(v any) int64 {
 	}
 	return -1
 }
+
+// TestCollStatsStage: the stage tells what the command does, for a collection as a whole, and pipelines go on from it.
+func TestCollStatsStage(t *testing.T) {
+	g := inprocess.Open(t, answering)
+	none := bson.D{}
+	aggregate := func(collection string, stages ...any) bson.D {
+		return ask(t, g, "shop", "aggregate", collection, "pipeline", bson.A(stages), "cursor", bson.D{})
+	}
+	first := func(collection string, stages ...any) bson.D {
+		t.Helper()
+		answer := aggregate(collection, stages...)
+		cursor, _ := field(answer, "cursor").(bson.D)
+		docs, _ := field(cursor, "firstBatch").(bson.A)
+		if len(docs) != 1 {
+			t.Fatalf("%s: %v", collection, answer)
+		}
+		return docs[0].(bson.D)
+	}
+	for _, collection := range []string{"plain", "split"} {
+		docs := bson.A{}
+		for i := range 20 {
+			docs = append(docs, d("_id", i))
+		}
+		must(t, g, "shop", "insert", collection, "documents", docs)
+		doc := first(collection, d("$collStats", d("storageStats", d("scale", 10), "count", none, "latencyStats", none)))
+		stats := field(doc, "storageStats").(bson.D)
+		command := must(t, g, "shop", "collStats", collection, "scale", 10)
+		if field(doc, "ns") != "shop."+collection || asInt(field(doc, "count")) != 20 || asInt(field(stats, "size")) != asInt(field(command, "size")) ||
+			asInt(field(stats, "count")) != 20 || asInt(field(stats, "scaleFactor")) != 10 || field(stats, "ok") != nil {
+			t.Errorf("%s: %v", collection, doc)
+		}
+		if writes := field(field(doc, "latencyStats").(bson.D), "writes").(bson.D); asInt(field(writes, "ops")) < 1 {
+			t.Errorf("%s: latencies %v", collection, doc)
+		}
+		total := d("$group", d("_id", nil, "n", d("$sum", "$storageStats.size")))
+		if sum := first(collection, d("$collStats", d("storageStats", none)), total); asInt(field(sum, "n")) != 20*14 {
+			t.Errorf("%s: grouped %v", collection, sum)
+		}
+		for what, c := range map[string]struct {
+			stage any
+			code  int32
+		}{
+			"histograms":       {d("$collStats", d("latencyStats", d("histograms", true))), 115},
+			"execution":        {d("$collStats", d("queryExecStats", none)), 115},
+			"an unknown part":  {d("$collStats", d("more", none)), 40415},
+			"an unknown field": {d("$collStats", d("storageStats", d("more", 1))), 40415},
+			"a scale of 0":     {d("$collStats", d("storageStats", d("scale", 0))), 51024},
+			"a number":         {d("$collStats", d("count", 1)), 14},
+			"no object":        {d("$collStats", 1), 9},
+		} {
+			if answer := aggregate(collection, c.stage); field(answer, "code") != c.code {
+				t.Errorf("%s, %s: %v", collection, what, answer)
+			}
+		}
+		if answer := aggregate(collection, d("$match", none), d("$collStats", none)); field(answer, "code") != int32(40602) {
+			t.Errorf("%s, as the second stage: %v", collection, answer)
+		}
+		must(t, g, "shop", "drop", collection)
+		if answer := aggregate(collection, d("$collStats", d("storageStats", none))); field(answer, "code") != int32(26) {
+			t.Errorf("%s that is not there: %v", collection, answer)
+		}
+	}
+}
