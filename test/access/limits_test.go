@@ -217,7 +217,7 @@ func TestMessageRate(t *testing.T) {
 // TestMessageRateOfAUser: what two connections of a user send adds up.
 func TestMessageRateOfAUser(t *testing.T) {
 	one := auth.Mechanisms()[:1]
-	g := serve(t, "http: 127.0.0.1:0\nlimits: {messages: {user: 20}}\nusers:\n"+entry(t, "ada@shop", one, "read")+entry(t, "bob@shop", one, "read"))
+	g := serve(t, "http: 127.0.0.1:0\nlimits: {messages: {user: 2}}\nusers:\n"+entry(t, "ada@shop", one, "read")+entry(t, "bob@shop", one, "read"))
 	a, b, bob := g.alone(t, "ada@shop"), g.alone(t, "ada@shop"), g.alone(t, "bob@shop")
 	var err error
 	for n := 0; err == nil; n++ {
@@ -235,7 +235,7 @@ func TestMessageRateOfAUser(t *testing.T) {
 // TestLoginLimit: a connection that neither logs in nor says hello is closed, whatever else it says; one that is logged in and one that says hello, as
 // a driver's monitor does, are not.
 func TestLoginLimit(t *testing.T) {
-	g := serve(t, "http: 127.0.0.1:0\nlimits: {login: 3s}\nusers:\n"+entry(t, "ada@shop", auth.Mechanisms()[:1], "read"))
+	g := serve(t, "http: 127.0.0.1:0\nlimits: {login: 6s}\nusers:\n"+entry(t, "ada@shop", auth.Mechanisms()[:1], "read"))
 	ada := g.alone(t, "ada@shop")
 	must(t, "log in", ada.Ping(t.Context(), nil))
 	monitor, silent, pinging, slow := g.dial(t, "127.0.0.1"), g.dial(t, "127.0.0.1"), g.dial(t, "127.0.0.1"), g.dial(t, "127.0.0.1")
