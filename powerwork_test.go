@@ -40,12 +40,11 @@ func (s *settled) is() bool {
 type powerWriter struct {
 	number int
 
-	mu        sync.Mutex
-	states    []map[string]int // after each command: n by _id
-	commands  [][]driver.E     // as they were sent
-	syncedTo  int              // so many are known to be on disk
-	floor     int              // when the disk was looked at
-	retriable bool
+	mu       sync.Mutex
+	states   []map[string]int // after each command: n by _id
+	commands [][]driver.E     // as they were sent
+	syncedTo int              // so many are known to be on disk
+	floor    int              // when the disk was looked at
 }
 
 func (w *powerWriter) before() { w.mu.Lock(); defer w.mu.Unlock(); w.floor = w.syncedTo }
