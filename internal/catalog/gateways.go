@@ -36,7 +36,8 @@ import (
 
 // gatewaysStored is the catalog's collection of one document:
 //
-//	{_id: "catalog", version: int64, gateways: {<id>: {host: string, started, renewed: date, beat, seen, drained: int64, ended: bool}}}
+//	{_id: "catalog", version: int64, gateways: {<id>: {host: string, started, renewed: date, lease, longest: int64 (ms), beat, seen, drained: int64,
+//	 ended: bool}}}
 //
 // version is raised after each change of the catalog. beat counts an entry's renewals: the dates are for people. drained is a version: all inserts and
 // upserts that the gateway has under way were sent by what it had seen then, or later.
@@ -319,7 +320,7 @@ func (m *membership) join(ctx context.Context) error {
 	if err != nil {
 		host = "unknown"
 	}
-	mine := entry{id: fmt.Sprintf("g%x", random), host: fmt.Sprintf("%s/%d", host, os.Getpid()), beat: 1}
+	mine := entry{id: fmt.Sprintf("g%x", random), host: fmt.Sprintf("%s/%d", host, os.Getpid()), beat: 1, lease: m.lease, longest: m.longest}
 	doc, err := m.store.join(ctx, mine, m.started)
 	if err != nil {
 		return err
@@ -425,9 +426,9 @@ func (m *membership) endOthers(ctx context.Context) error {
 	for _, w := range m.others {
 		still := now.Sub(w.since)
 		switch {
-		case !w.ended && still > m.lease+m.lease/8:
+		case !w.ended && still > w.lease+w.lease/8:
 			end = append(end, w.entry)
-		case w.ended && still > (m.lease+m.longest)+(m.lease+m.longest)/8:
+		case w.ended && still > (w.lease+w.longest)+(w.lease+w.longest)/8:
 			remove = append(remove, w.entry)
 		}
 	}
@@ -446,9 +447,10 @@ func (m *membership) endOthers(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// entry is a gateway's in the document.
+// entry is a gateway's in the document. Its lease and longest are by its own configuration.
 type entry struct {
 	id, host            string
+	lease, longest      time.Duration
 	beat, seen, drained int64
 	ended               bool
 }
@@ -461,7 +463,8 @@ func parseGateways(doc bson.Document) (all []entry, version int64, err error) {
 	for it := bson.Elements(gateways.Data); gateways.Data != nil && it.Next(); {
 		g := fields{doc: it.Value().Data}
 		all = append(all, entry{
-			id: string(it.Key()), host: g.text("host"), beat: g.whole("beat"), seen: g.whole("seen"), drained: g.whole("drained"), ended: g.boolean("ended"),
+			id: string(it.Key()), host: g.text("host"), lease: time.Duration(g.whole("lease")) * time.Millisecond,
+			longest: time.Duration(g.whole("longest")) * time.Millisecond, beat: g.whole("beat"), seen: g.whole("seen"), drained: g.whole("drained"), ended: g.boolean("ended"),
 		})
 		f.missing += g.missing
 	}

@@ -33,6 +33,8 @@ func (s store) join(ctx context.Context, e entry, started time.Time) (bson.Docum
 		dst = bsoncore.AppendStringElement(dst, "host", e.host)
 		dst = bsoncore.AppendDateTimeElement(dst, "started", started.UnixMilli())
 		dst = bsoncore.AppendDateTimeElement(dst, "renewed", time.Now().UnixMilli())
+		dst = bsoncore.AppendInt64Element(dst, "lease", e.lease.Milliseconds())
+		dst = bsoncore.AppendInt64Element(dst, "longest", e.longest.Milliseconds())
 		dst = bsoncore.AppendInt64Element(dst, "beat", e.beat)
 		dst = bsoncore.AppendInt64Element(dst, "seen", 0)
 		dst = bsoncore.AppendInt64Element(dst, "drained", 0)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -144,10 +145,10 @@ func TestWakesUpLate(t *testing.T) {
 
 // sleepAt stops everything from a command on until the gateway is awake.
 func (w *way) sleepAt(command, part string, awake chan struct{}) {
-	asleep := false
+	var asleep atomic.Bool
 	meet := func(name string, body bson.Document) error {
-		asleep = asleep || name == command && strings.Contains(body.String(), part)
-		if asleep {
+		if asleep.Load() || name == command && strings.Contains(body.String(), part) {
+			asleep.Store(true)
 			<-awake
 		}
 		return nil

@@ -78,16 +78,15 @@ func (r *record) sanctions(p route.Partition) bool {
 
 // record reads the record of one collection; an unstored one if there is none.
 func (s store) record(ctx context.Context, ns string) (*record, error) {
-	docs, err := s.on.read(ctx, s.database, func(dst []byte) []byte {
+	docs, err := s.find(ctx, func(dst []byte) []byte {
 		dst = bsoncore.AppendStringElement(dst, "find", collectionsStored)
 		at, dst := bsoncore.AppendDocumentElementStart(dst, "filter")
 		dst = bsoncore.AppendStringElement(dst, "_id", ns)
-		dst, _ = bsoncore.AppendDocumentEnd(dst, at)
-		return s.committed(dst)
+		return ended(dst, at)
 	})
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read the catalog: %w", err)
+		return nil, err
 	case len(docs) == 0:
 		return newRecord(ns), nil
 	}
@@ -95,24 +94,28 @@ func (s store) record(ctx context.Context, ns string) (*record, error) {
 }
 
 func (s store) all(ctx context.Context, collection string) ([]bson.Document, error) {
-	docs, err := s.on.read(ctx, s.database, func(dst []byte) []byte {
-		return s.committed(bsoncore.AppendStringElement(dst, "find", collection))
-	})
+	return s.find(ctx, func(dst []byte) []byte { return bsoncore.AppendStringElement(dst, "find", collection) })
+}
+
+// find reads documents of a catalog on a server as a majority of its members has them: what a change of primary can take back is not there yet. A server
+// that is configured not to know, as those with arbiters often are, gives what its primary has.
+func (s store) find(ctx context.Context, fields func([]byte) []byte) ([]bson.Document, error) {
+	committed := fields
+	if s.members != nil {
+		committed = func(dst []byte) []byte {
+			at, dst := bsoncore.AppendDocumentElementStart(fields(dst), "readConcern")
+			dst = bsoncore.AppendStringElement(dst, "level", "majority")
+			return ended(dst, at)
+		}
+	}
+	docs, err := s.on.read(ctx, s.database, committed)
+	if mongoerr.Is(err, mongoerr.ReadConcernMajorityNotEnabled) {
+		docs, err = s.on.read(ctx, s.database, fields)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the catalog: %w", err)
 	}
 	return docs, nil
-}
-
-// committed appends the read concern of a catalog on a replica set: what a change of primary can take back is not there yet.
-func (s store) committed(dst []byte) []byte {
-	if s.members == nil {
-		return dst
-	}
-	at, dst := bsoncore.AppendDocumentElementStart(dst, "readConcern")
-	dst = bsoncore.AppendStringElement(dst, "level", "majority")
-	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
-	return dst
 }
 
 // swapRecord stores a record that was made from the stored version of its change, and returns it as it is stored now.

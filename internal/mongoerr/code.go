@@ -63,6 +63,7 @@ const (
 	CappedPositionLost            Code = 136
 	CursorInUse                   Code = 143
 	ExceededMemoryLimit           Code = 146
+	ReadConcernMajorityNotEnabled Code = 148
 	DurationOverflow              Code = 159
 	MaxStalenessOutOfRange        Code = 160
 	CommandNotSupportedOnView     Code = 166
