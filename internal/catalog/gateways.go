@@ -172,9 +172,12 @@ func (m *membership) heartbeat(ctx context.Context) error {
 		return err
 	}
 	defer m.beating.release()
-	ctx, cancel := context.WithTimeout(ctx, m.lease/2)
+	limited, cancel := context.WithTimeoutCause(ctx, m.lease/2, mongoerr.New(mongoerr.NetworkTimeout, "the catalog does not answer"))
 	defer cancel()
-	err := m.beats(ctx)
+	err := m.beats(limited)
+	if err != nil && ctx.Err() != nil {
+		return err // whoever wanted this beat is gone: it says nothing of the catalog
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err != nil && m.why == nil {

@@ -96,6 +96,10 @@ func (r *Runner) pass(ctx context.Context) *pass {
 	defer r.passing.Unlock()
 	_, now := r.opts.Clock()
 	p := &pass{Runner: r, next: now + r.opts.Every}
+	if r.opts.Catalog.Check() != nil { // other gateways look after partitions until this one has its lease again
+		p.next = now + min(r.opts.Every, time.Second)
+		return p
+	}
 	if err := r.opts.Catalog.Sweep(ctx); err != nil && ctx.Err() == nil {
 		p.note(Event{Action: Failed, Reason: "partitions could not be finished or undone", Err: err})
 	}

@@ -40,16 +40,18 @@ type written struct {
 	failed       map[int]int
 	finds        int
 	unanswered   map[int]int
+	examples     map[int]string // an error of each code
 }
 
 func newWritten() *written {
-	return &written{sent: map[int64]document{}, failed: map[int]int{}, unanswered: map[int]int{}}
+	return &written{sent: map[int64]document{}, failed: map[int]int{}, unanswered: map[int]int{}, examples: map[int]string{}}
 }
 
 func (w *written) String() string {
 	w.Lock()
 	defer w.Unlock()
-	return fmt.Sprintf("%d of %d inserts acknowledged, the others by code %v; %d finds answered, not answered by code %v", len(w.acknowledged), len(w.sent), w.failed, w.finds, w.unanswered)
+	return fmt.Sprintf("%d of %d inserts acknowledged, the others by code %v; %d finds answered, not answered by code %v, such as %v",
+		len(w.acknowledged), len(w.sent), w.failed, w.finds, w.unanswered, w.examples)
 }
 
 // take gives a writer documents to send.
@@ -116,6 +118,7 @@ func (r *rig) write(i int, rng *rand.Rand) {
 			r.written.acknowledged = append(r.written.acknowledged, list...)
 		} else {
 			r.written.failed[code(err)] += len(list)
+			r.written.examples[code(err)] = err.Error()
 		}
 		r.written.Unlock()
 		if err != nil {
