@@ -72,7 +72,7 @@ func (s semaphore) acquire(ctx context.Context) error {
 	case s <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("wait for another change of the collection: %w", ctx.Err())
+		return fmt.Errorf("wait for another change of the collection: %w", context.Cause(ctx))
 	}
 }
 
