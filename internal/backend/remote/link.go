@@ -26,6 +26,7 @@ type link struct {
 
 	ctx       context.Context // of the command under way
 	interrupt func()          // ends its reads and writes; made once
+	fired     chan struct{}   // gets one when interrupt has done so
 	in        []byte          // what was read last, before it is known how long the message is
 	lent      atomic.Bool     // it has served a command, so it's no monitor's
 
@@ -57,20 +58,30 @@ const readAhead = 4 << 10
 // that can be used again.
 const answerGrace = 500 * time.Millisecond
 
-// begin makes the end of ctx end the reads and writes of a command. done has to be called when the command is over; it reports whether the link can be
-// used for another.
-func (l *link) begin(ctx context.Context) (done func() bool) {
+// begin makes the end of ctx end the reads and writes of a command. finish has to be called with what it returns when the command is over.
+func (l *link) begin(ctx context.Context) (stop func() bool) {
 	if l.interrupt == nil {
+		l.fired = make(chan struct{}, 1)
 		l.interrupt = func() {
 			until := time.Unix(1, 0)
 			if errors.Is(l.ctx.Err(), context.DeadlineExceeded) {
 				until = time.Now().Add(answerGrace)
 			}
 			l.Conn.SetDeadline(until) // fails on a closed link only, whose reads and writes end anyway
+			l.fired <- struct{}{}
 		}
 	}
 	l.ctx = ctx
 	return context.AfterFunc(ctx, l.interrupt)
+}
+
+// finish undoes begin. It reports whether another command can use the link, if this one has read its whole reply.
+func (l *link) finish(stop func() bool) bool {
+	if stop() {
+		return true
+	}
+	<-l.fired
+	return l.Conn.SetDeadline(time.Time{}) == nil
 }
 
 // send writes a command as one OP_MSG.

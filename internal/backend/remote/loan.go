@@ -98,9 +98,9 @@ func (l *loan) expire() {
 
 // roundTrip sends a command and reads the reply to it. The end of ctx ends it.
 func (l *loan) roundTrip(ctx context.Context, req *backend.Request) (bson.Document, error) {
-	done := l.begin(ctx)
+	stop := l.begin(ctx)
 	reply, err := l.exchange(l.conn, req)
-	if !done() || err != nil {
+	if !l.finish(stop) || err != nil {
 		l.broken = true
 	}
 	if err != nil && ctx.Err() == nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -147,4 +148,45 @@ func TestStalledServer(t *testing.T) {
 	if text := log.String(); !strings.Contains(text, `msg="circuit open"`) || !strings.Contains(text, `msg="circuit closed"`) {
 		t.Errorf("the log is\n%s", text)
 	}
+}
+
+// TestAnswerAfterTheTime: a server that answers just after the command's time, which it has too, is heard, and its connection is used again.
+func TestAnswerAfterTheTime(t *testing.T) {
+	v := newValve(t, serve(t, asTheyCame))
+	b := connect(t, "mongodb://"+v.Addr().String()+"/")
+	run := func(ctx context.Context) error {
+		_, err := b.Run(ctx, &backend.Request{Body: pingCommand})
+		return err
+	}
+	await(t, "an answer in the time after the time", func() bool {
+		if err := run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		before := b.dialer.names()
+		v.mu.Lock()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		time.AfterFunc(60*time.Millisecond, v.mu.Unlock)
+		if run(ctx) != nil { // the machine is busy
+			return false
+		}
+		if err := run(t.Context()); err != nil || b.dialer.names() != before {
+			t.Errorf("after it: %v, over %s, before over %s", err, b.dialer.names(), before)
+		}
+		return true
+	})
+}
+
+// names are those of the links that commands go over.
+func (d *dialer) names() string {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	var names []string
+	for name, l := range d.mu.links {
+		if l.lent.Load() {
+			names = append(names, string(name))
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, " ")
 }
