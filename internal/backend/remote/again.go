@@ -15,6 +15,12 @@ import (
 // Run sends one command and returns the server's reply. Where that is safe and the failure is one that another server, or the same a moment later, may not
 // have, it sends it once more: as soon as there is a server for it, within the time of server selection. (docs/decisions, "Failures of backends".)
 func (b *Backend) Run(ctx context.Context, req *backend.Request) (bson.Document, error) {
+	name, _, _ := bson.First(req.Body)
+	if body := b.withConcern(name, req.Body); len(body) != len(req.Body) {
+		with := *req
+		with.Body = body
+		req = &with
+	}
 	reply, err := b.once(ctx, req)
 	if ctx.Err() != nil || !isPassing(reply, err) || !isRepeatable(req.Body, err) {
 		return reply, err

@@ -32,6 +32,7 @@ type Backend struct {
 	patience time.Duration // the most that a command waits for one
 	window   time.Duration // the most that a server may be further away than the nearest
 	maxIdle  time.Duration // after which a connection is not used any more; 0: never
+	concern  []byte        // the write concern of commands that have none, as an element; nil: the servers' own
 
 	selection selection
 	selecting atomic.Int64 // commands that wait for a server
@@ -68,6 +69,9 @@ func OpenNamed(name, uri string, log *slog.Logger) (*Backend, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, fmt.Errorf("read the backend's URI: %w", withoutSecrets(err, uri))
 	}
+	if err := refuseOptions(opts); err != nil {
+		return nil, fmt.Errorf("read the backend's URI: %w", err)
+	}
 	if opts.MaxPoolSize == nil {
 		opts.SetMaxPoolSize(defaultPoolSize)
 	}
@@ -84,6 +88,9 @@ func OpenNamed(name, uri string, log *slog.Logger) (*Backend, error) {
 	}
 	b.mu.lines = make(map[address.Address]*line)
 	var err error
+	if b.concern, err = concernOf(opts.WriteConcern); err != nil {
+		return nil, fmt.Errorf("read the backend's URI: %w", err)
+	}
 	if b.patience, err = waitQueueTimeout(uri); err != nil {
 		return nil, fmt.Errorf("read the backend's URI: %w", err)
 	}
