@@ -220,10 +220,10 @@ func (k *killer) begin(t *testing.T, sets []*set) *mongo.Client {
 		s.before, s.after = k.before, k.after
 	}
 	a := newProcess(t, "a", sets)
-	k.makeCounters(t, connect(t, &gateway{relay: a.relay}))
+	k.makeCounters(t, connect(t, true, &gateway{relay: a.relay}))
 	b := newProcess(t, "b", sets)
 	k.processes = []*process{a, b}
-	client := connect(t, &gateway{relay: a.relay}, &gateway{relay: b.relay})
+	client := connect(t, true, &gateway{relay: a.relay}, &gateway{relay: b.relay})
 	t.Cleanup(func() {
 		now, cancel := context.WithCancel(context.Background())
 		cancel()

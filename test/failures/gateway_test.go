@@ -19,14 +19,14 @@ import (
 // database holds the test's own collections; everything else in a deployment is the gateways' catalog.
 const database = "d"
 
-// uri is a set's connection string for a gateway: everything that is waited for is short, and few connections make a slow member exhaust the pool.
+// uri is a set's connection string for a gateway: everything that is waited for is short, and the pool is of the set's choice.
 func (s *set) uri(app string) string {
 	var hosts []string
 	for _, m := range s.members {
 		hosts = append(hosts, m.address)
 	}
-	return fmt.Sprintf("mongodb://%s/?replicaSet=%s&appName=%s&serverSelectionTimeoutMS=5000&connectTimeoutMS=2000&heartbeatFrequencyMS=500&maxPoolSize=4",
-		strings.Join(hosts, ","), s.name, app)
+	return fmt.Sprintf("mongodb://%s/?replicaSet=%s&appName=%s&serverSelectionTimeoutMS=5000&connectTimeoutMS=2000&heartbeatFrequencyMS=500&maxPoolSize=%d",
+		strings.Join(hosts, ","), s.name, app, s.pool)
 }
 
 // configuration is a gateway's over one set or two: d.plain has no layout, the others have one.
@@ -185,15 +185,16 @@ func (r *relay) serve(nc net.Conn) {
 	io.Copy(nc, out)
 }
 
-// connect makes a client of gateways: majorities, retries, short times.
-func connect(t testing.TB, gateways ...*gateway) *mongo.Client {
+// connect makes a client of gateways: majorities, short times, and failed reads and writes sent again or not.
+func connect(t testing.TB, retries bool, gateways ...*gateway) *mongo.Client {
 	t.Helper()
 	var hosts []string
 	for _, g := range gateways {
 		hosts = append(hosts, g.relay.listener.Addr().String())
 	}
 	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + strings.Join(hosts, ",") +
-		"/?w=majority&readConcernLevel=majority&serverSelectionTimeoutMS=3000&connectTimeoutMS=1000&heartbeatFrequencyMS=500"))
+		"/?w=majority&readConcernLevel=majority&serverSelectionTimeoutMS=3000&connectTimeoutMS=1000&heartbeatFrequencyMS=500").
+		SetRetryWrites(retries).SetRetryReads(retries))
 	if err != nil {
 		t.Fatal(err)
 	}

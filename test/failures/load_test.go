@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -59,7 +60,8 @@ func kindOf(err error) string {
 	case mongo.IsTimeout(err):
 		return "timeout"
 	}
-	return err.Error()
+	text, _, _ := strings.Cut(err.Error(), ":")
+	return text
 }
 
 // worker is one client of the load.

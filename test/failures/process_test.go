@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 
 // serveForEver opens a gateway, prints its address and ends with the process.
 func serveForEver(config []byte) {
-	log := slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})
+	log := slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})
 	g, err := oxbow.Open(context.Background(), oxbow.Options{Listen: "127.0.0.1:0", Config: config, UpkeepEvery: time.Hour, Log: log})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

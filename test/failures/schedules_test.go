@@ -116,7 +116,7 @@ func runSchedule(t *testing.T, seed uint64) *outcome {
 	s := &schedule{t: t, rng: rand.New(rand.NewPCG(seed, 1)), history: newHistory()}
 	for i := range 1 + s.rng.IntN(2) {
 		one := newSet(t, []string{"one", "two"}[i], 3)
-		one.modern = s.rng.IntN(3) > 0
+		one.modern, one.pool = s.rng.IntN(3) > 0, 1+s.rng.IntN(4) // so few that a slow member exhausts them
 		s.sets = append(s.sets, one)
 	}
 	base := (time.Now().Unix()/3600 - 4) * 3600
@@ -131,7 +131,7 @@ func runSchedule(t *testing.T, seed uint64) *outcome {
 	cancel() // clients leave without a word
 	var load, failing sync.WaitGroup
 	for i := range workers {
-		w := &worker{id: i + 1, client: connect(t, s.gateways...), history: s.history, rng: rand.New(rand.NewPCG(seed, uint64(i)+2)), base: base}
+		w := &worker{id: i + 1, client: connect(t, i > 0, s.gateways...), history: s.history, rng: rand.New(rand.NewPCG(seed, uint64(i)+2)), base: base}
 		load.Go(func() {
 			for range stepsEach {
 				w.step(context.Background())
@@ -159,7 +159,7 @@ func runSchedule(t *testing.T, seed uint64) *outcome {
 
 // prepare has all partitions made, and leaves the collections empty.
 func (s *schedule) prepare(base int64) {
-	client := connect(s.t, s.gateways[0])
+	client := connect(s.t, true, s.gateways[0])
 	defer client.Disconnect(s.t.Context())
 	w := &worker{base: base}
 	for _, name := range collections {
@@ -297,7 +297,7 @@ func (s *schedule) heal() {
 
 // readAll reads every document, when nothing fails any more.
 func (s *schedule) readAll(base int64) {
-	client := connect(s.t, s.gateways...)
+	client := connect(s.t, true, s.gateways...)
 	defer client.Disconnect(s.t.Context())
 	w := &worker{id: workers + 1, client: client, history: s.history, rng: s.rng, base: base}
 	for _, name := range collections {

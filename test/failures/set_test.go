@@ -15,6 +15,7 @@ type set struct {
 	name    string
 	members []*member
 	modern  bool // it labels its errors, as MongoDB does from 4.4 on
+	pool    int  // connections that a gateway has to each member, at most
 
 	// before is asked what is to go wrong with each data command before it runs, and after when it has run; they may wait. Nil: nothing happens.
 	before func(c *conn, cmd *command) fault
@@ -54,7 +55,7 @@ const (
 func newSet(t testing.TB, name string, members int) *set {
 	t.Helper()
 	s := &set{
-		name: name, modern: true, kicked: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
+		name: name, modern: true, pool: 8, kicked: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
 		severed: map[string]bool{}, held: map[int32]*heldOp{}, patience: electionPatience,
 	}
 	s.changed = sync.NewCond(&s.mu)
