@@ -46,11 +46,11 @@ func TestSchedules(t *testing.T) {
 
 // report is what schedules came to. Safe for concurrent use.
 type report struct {
-	mu                                         sync.Mutex
-	schedules, failures, rollbacks, elections  int
-	operations, acknowledged, unknown, checked int
-	errs                                       map[string]int
-	faults                                     map[string]int
+	mu                                        sync.Mutex
+	schedules, failures, rollbacks, elections int
+	operations, acknowledged, unknown         int
+	errs                                      map[string]int
+	faults                                    map[string]int
 }
 
 func (r *report) add(o *outcome) {
@@ -101,7 +101,6 @@ type schedule struct {
 	gateways []*gateway
 	history  *history
 	faults   []string
-	began    time.Time
 	restarts sync.WaitGroup
 }
 
