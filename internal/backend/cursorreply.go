@@ -26,15 +26,23 @@ func (c *CursorReply) Namespace() string {
 // ParseCursorReply reads a reply with a cursor. A reply with ok: 0 is returned as its error.
 func ParseCursorReply(reply bson.Document) (CursorReply, error) {
 	var c CursorReply
-	cursor, ok := bson.Get(reply, "cursor")
-	if !ok {
+	var cursor, done bson.Value
+	fields := bson.Elements(reply)
+	for fields.Next() {
+		switch string(fields.Key()) {
+		case "cursor":
+			cursor = fields.Value()
+		case "ok":
+			done = fields.Value()
+		}
+	}
+	if n, ok := done.AsInt64OK(); !ok || n != 1 {
 		if err := Check(reply); err != nil {
 			return c, err
 		}
-		return c, mongoerr.New(mongoerr.InternalError, "the backend's reply has no cursor")
 	}
-	if err := Check(reply); err != nil {
-		return c, err
+	if cursor.Type == 0 {
+		return c, mongoerr.New(mongoerr.InternalError, "the backend's reply has no cursor")
 	}
 	it := bson.Elements(cursor.Data)
 	for it.Next() {

@@ -33,6 +33,8 @@ type Request struct {
 	Database string
 	Writes   bool // its command may have changed something, as the table says
 	Arguments
+
+	began, ended time.Time // each read once a command
 }
 
 // Arguments are the generic arguments: what any command may carry.

@@ -20,10 +20,13 @@ import (
 func (t *Table) Run(ctx context.Context, req *Request, reply *Reply) {
 	start := len(reply.Elements)
 	reply.Elements = append(reply.Elements, 0, 0, 0, 0)
-	began := t.deps.Now()
+	req.began, req.ended = t.deps.Now(), time.Time{}
 	entry, err := t.dispatch(ctx, req, reply)
 	t.deps.Counters.Requests.Add(1)
-	t.noteDone(req, entry, t.deps.Now().Sub(began), err, reply)
+	if req.ended.IsZero() { // it didn't get as far as its handler
+		req.ended = t.deps.Now()
+	}
+	t.noteDone(req, entry, req.ended.Sub(req.began), err, reply)
 	if err != nil {
 		t.deps.Counters.UserErrors.Add(1)
 		reply.Document, reply.Again = nil, false
@@ -186,8 +189,8 @@ func (t *Table) call(ctx context.Context, entry *Entry, handler Handler, req *Re
 		ctx, stop = limited(ctx, req.MaxTime)
 		defer stop()
 	}
-	op := t.operations.begin(req, entry, t.secret(entry, req), t.deps.Now(), cancel)
-	defer t.finish(op)
+	op := t.operations.begin(req, entry, t.secret(entry, req), req.began, cancel)
+	defer t.finish(op, req)
 	defer func() {
 		if p := recover(); p != nil {
 			t.deps.Counters.Panics.Add(1)
@@ -212,8 +215,9 @@ func limited(ctx context.Context, most time.Duration) (context.Context, context.
 }
 
 // finish takes a command off the list of running ones and adds its time to its collection's.
-func (t *Table) finish(op *Operation) {
-	t.usages.add(op.namespace, op.name, t.deps.Now().Sub(op.started))
+func (t *Table) finish(op *Operation, req *Request) {
+	req.ended = t.deps.Now()
+	t.usages.add(op.namespace, op.name, req.ended.Sub(op.started))
 	t.operations.end(op)
 }
 
