@@ -130,8 +130,9 @@ func width(s intervals) int {
 
 // onElements takes an $elemMatch: one element satisfies all of it, and its values are among the document's keys.
 func (r deriver) onElements(n *query.ElemMatch, prefix string, negated bool) (bound, bool) {
-	// Within an element that is an array itself, a number names a place that the index's path doesn't reach.
-	if negated || n.Object && numbered(r.path) {
+	// Within an element that is an array itself, a number names a place that the index's path doesn't reach; and an index that has the outer array
+	// too has the inner one as a whole.
+	if negated || numbered(r.path) {
 		return bound{}, false
 	}
 	at := join(prefix, n.Path.String())
