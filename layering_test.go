@@ -60,7 +60,7 @@ func TestNames(t *testing.T) {
 
 // pure are the rooms that do no I/O, start no goroutine and read no clock; impure is what they would need for it.
 var (
-	pure   = []string{"wire", "bson", "mongoerr", "query", "route", "plan", "retention", "capacity", "statement", "memory"}
+	pure   = []string{"wire", "bson", "mongoerr", "query", "route", "plan", "retention", "schedule", "capacity", "statement", "memory"}
 	impure = []string{"os", "net", "net/http", "log/slog", "os/exec", "golang.org/x/sync/errgroup", "github.com/cockroachdb/pebble/v2"}
 )
 
@@ -89,7 +89,14 @@ var may = map[string][]string{
 	"backend/embedded":    {"backend", "bson", "engine", "memory", "mongoerr", "query", "statement"},
 	"backend/remote":      {"backend", "bson", "memory", "mongoerr"},
 	"backend/backendtest": {"backend", "bson", "mongoerr"},
-	"maintain":            {"backend", "bson", "catalog", "mongoerr", "retention", "route"},
+	"deployment":          {"backend", "bson", "mongoerr"},
+	"throttle":            {"backend", "bson", "deployment", "mongoerr"},
+	"schedule":            {},
+	"maintain":            {"backend", "bson", "mongoerr", "schedule"},
+	"maintain/partition":  {"backend", "bson", "catalog", "maintain", "mongoerr", "retention", "route"},
+	"maintain/purge":      {"backend", "bson", "catalog", "deployment", "maintain", "mongoerr", "query", "route"},
+	"maintain/kill":       {"backend", "bson", "deployment", "maintain", "mongoerr"},
+	"survey":              {"backend", "bson", "deployment", "mongoerr"},
 	"bson/bsontest":       {"bson"},
 }
 

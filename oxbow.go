@@ -29,7 +29,7 @@ import (
 	"oxbow/internal/config"
 	"oxbow/internal/cursor"
 	"oxbow/internal/exec"
-	"oxbow/internal/maintain"
+	"oxbow/internal/maintain/partition"
 	"oxbow/internal/memory"
 	"oxbow/internal/observe"
 	"oxbow/internal/server"
@@ -66,7 +66,7 @@ type Gateway struct {
 	table    *command.Table
 	doors    *doors
 	admin    *admin.Server // nil: HTTP is not served
-	runner   *maintain.Runner
+	runner   *partition.Runner
 	stop     context.CancelFunc
 	stopping atomic.Bool
 	done     chan struct{} // closed when upkeep has ended
@@ -138,8 +138,8 @@ func (g *Gateway) serve(recent *command.RecentLog, cfg *config.Config) {
 		Sections: []command.StatusSection{{Name: "oxbow", Append: g.appendStatus}},
 	})
 	started := g.options.now()
-	g.runner = maintain.New(maintain.Options{
-		Catalog: g.catalog, Log: g.log, Every: g.options.UpkeepEvery, BackendTime: maintain.HelloTime(g.backends),
+	g.runner = partition.New(partition.Options{
+		Catalog: g.catalog, Log: g.log, Every: g.options.UpkeepEvery, BackendTime: partition.HelloTime(g.backends),
 		Clock: func() (time.Time, time.Duration) { now := g.options.now(); return now, now.Sub(started) },
 	})
 	g.table.RegisterData(&command.Data{

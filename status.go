@@ -10,7 +10,7 @@ import (
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
 	"oxbow/internal/command"
-	"oxbow/internal/maintain"
+	"oxbow/internal/maintain/partition"
 )
 
 // appendStatus appends serverStatus' section oxbow: under storage, the figures of each embedded backend's store by the backend's name; under gateways, those
@@ -72,7 +72,7 @@ func storageOf(b backend.Backend) (bson.Value, bool) {
 }
 
 // upkeep shows retention's runner to the commands, which must not know it.
-type upkeep struct{ *maintain.Runner }
+type upkeep struct{ *partition.Runner }
 
 // History returns the runner's events on one collection.
 func (u upkeep) History(ns string) []command.UpkeepEvent {

@@ -9,5 +9,5 @@
 // undoes what was cut short; a physical name is never used twice; a new partition has all indexes before the first
 // document; no lock is held over I/O on the read path (Snapshot is a pointer load).
 //
-// plan, command and observe (snapshots) and maintain import it.
+// plan, command and observe (snapshots) and maintain's jobs import it.
 package catalog

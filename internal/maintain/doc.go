@@ -1,8 +1,9 @@
-// Package maintain looks after partitions: it makes them ahead of time, hides, and drops them, one at a time, as
-// retention decides, and remembers what it did and why.
+// Package maintain runs jobs: long work in small repeatable steps, with a checkpoint a step, a lease, a pace and a window. Each kind of job has a
+// room below it: partition, purge, kill.
 //
-// It decides nothing itself and knows no commands of clients. Nothing on the request path imports it.
+// It is not aware of what a job does, and nothing on the request path imports it.
 //
-// Invariants: it works through catalog and backend only; it stops, with a reason, when the clock can't be trusted; nothing is dropped
-// that was not hidden for the collection's hold before.
+// Invariants: a job runs under one lease at a time, and what it writes down carries the lease's token, so that who lost the lease writes nothing more;
+// a checkpoint is stored before the next step begins; no step begins outside a job's windows, while it is paused, or while its throttle says stop; the reason
+// for not running can be read everywhere.
 package maintain

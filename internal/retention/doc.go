@@ -5,5 +5,5 @@
 // Invariants: pure; nothing is hidden whose end is after now − keep, nothing dropped that was not hidden for hold; a clock that jumped or more
 // due at once than a limit gives a stop with a reason, and then nothing is due.
 //
-// Only maintain imports it.
+// Only maintain/partition imports it.
 package retention
