@@ -90,6 +90,7 @@ var may = map[string][]string{
 	"backend/remote":      {"backend", "bson", "memory", "mongoerr"},
 	"backend/backendtest": {"backend", "bson", "mongoerr"},
 	"deployment":          {"backend", "bson", "mongoerr"},
+	"deployment/scripted": {"backend", "bson", "mongoerr", "wire"},
 	"throttle":            {"backend", "bson", "deployment", "mongoerr"},
 	"schedule":            {},
 	"maintain":            {"backend", "bson", "mongoerr", "schedule"},

@@ -2,7 +2,6 @@ package oxbow
 
 import (
 	"context"
-	"fmt"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
@@ -59,18 +58,7 @@ func (d *Deployment) ask(ctx context.Context, uri string) error {
 
 // answer runs a command that has no arguments.
 func answer(ctx context.Context, b backend.Backend, name string) (bson.Document, error) {
-	at, body := bsoncore.AppendDocumentStart(nil)
-	body = bsoncore.AppendInt32Element(body, name, 1)
-	body = bsoncore.AppendStringElement(body, "$db", "admin")
-	body, _ = bsoncore.AppendDocumentEnd(body, at)
-	reply, err := b.Run(ctx, &backend.Request{Body: body})
-	if err == nil {
-		err = backend.Check(reply)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("ask with %s: %w", name, err)
-	}
-	return reply, nil
+	return backend.Ask(ctx, b, backend.Command("admin", func(dst []byte) []byte { return bsoncore.AppendInt32Element(dst, name, 1) }))
 }
 
 // kindOf tells by a reply to hello what kind of server gave it (https://www.mongodb.com/docs/manual/reference/command/hello/).

@@ -34,6 +34,8 @@ type Backend struct {
 	maxIdle  time.Duration // after which a connection is not used any more; 0: never
 	concern  []byte        // the write concern of commands that have none, as an element; nil: the servers' own
 
+	alone *options.ClientOptions // those of a connection to one of the servers alone
+
 	selection selection
 	selecting atomic.Int64 // commands that wait for a server
 	mu        struct {
@@ -75,7 +77,22 @@ func OpenNamed(name, uri string, log *slog.Logger) (*Backend, error) {
 	if opts.MaxPoolSize == nil {
 		opts.SetMaxPoolSize(defaultPoolSize)
 	}
-	b := &Backend{name: name, places: math.MaxInt, dialer: takeDialing(opts)}
+	patience, err := waitQueueTimeout(uri)
+	if err != nil {
+		return nil, fmt.Errorf("read the backend's URI: %w", err)
+	}
+	alone := memberOptions(opts)
+	b, err := watch(name, opts, patience, log)
+	if err != nil {
+		return nil, withoutSecrets(err, uri)
+	}
+	b.alone = alone
+	return b, nil
+}
+
+// watch starts to watch the servers that the options name. They are changed.
+func watch(name string, opts *options.ClientOptions, patience time.Duration, log *slog.Logger) (*Backend, error) {
+	b := &Backend{name: name, places: math.MaxInt, patience: patience, dialer: takeDialing(opts)}
 	if n := *opts.MaxPoolSize; n > 0 && n < math.MaxInt {
 		b.places = int(n)
 	}
@@ -91,18 +108,15 @@ func OpenNamed(name, uri string, log *slog.Logger) (*Backend, error) {
 	if b.concern, err = concernOf(opts.WriteConcern); err != nil {
 		return nil, fmt.Errorf("read the backend's URI: %w", err)
 	}
-	if b.patience, err = waitQueueTimeout(uri); err != nil {
-		return nil, fmt.Errorf("read the backend's URI: %w", err)
-	}
 	config, err := topology.NewConfig(opts, nil)
 	if err != nil {
-		return nil, fmt.Errorf("configure the backend: %w", withoutSecrets(err, uri))
+		return nil, fmt.Errorf("configure the backend: %w", err)
 	}
 	if b.topology, err = topology.New(config); err != nil {
-		return nil, fmt.Errorf("configure the backend: %w", withoutSecrets(err, uri))
+		return nil, fmt.Errorf("configure the backend: %w", err)
 	}
 	if err := b.topology.Connect(); err != nil {
-		return nil, fmt.Errorf("watch the backend: %w", withoutSecrets(err, uri))
+		return nil, fmt.Errorf("watch the backend: %w", err)
 	}
 	var life context.Context
 	life, b.end = context.WithCancel(context.Background())
