@@ -99,6 +99,9 @@ var may = map[string][]string{
 	"maintain/kill":       {"backend", "bson", "deployment", "maintain", "mongoerr"},
 	"survey":              {"backend", "bson", "deployment", "mongoerr"},
 	"bson/bsontest":       {"bson"},
+	"bench":               {},
+	"bench/im":            {"bench"},
+	"bench/ways":          {"bench"},
 }
 
 // allowed reports whether one room may import another. The root package and the commands construct everything, so they may import all.

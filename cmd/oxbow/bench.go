@@ -27,7 +27,7 @@ type benchOptions struct {
 
 func benchCommand() *cobra.Command {
 	c := &cobra.Command{Use: "bench", Short: "Put a load on a MongoDB server and measure what its clients feel", Args: cobra.NoArgs, RunE: help}
-	c.AddCommand(benchLogCommand())
+	c.AddCommand(benchLogCommand(), benchIMCommand())
 	return c
 }
 
@@ -93,16 +93,12 @@ func runBench(ctx context.Context, o benchOptions, stdout, stderr io.Writer) err
 	if err := o.check(); err != nil {
 		return err
 	}
-	database, collection, err := namespace(o.ns)
+	collection, err := openCollection(ctx, o.uri, o.ns)
 	if err != nil {
 		return err
 	}
-	client, err := connect(ctx, o.uri)
-	if err != nil {
-		return err
-	}
-	defer client.Disconnect(context.Background())
-	b, err := bench.Start(ctx, client.Database(database).Collection(collection), o.Options)
+	defer collection.Database().Client().Disconnect(context.Background())
+	b, err := bench.Start(ctx, collection, o.Options)
 	if err != nil {
 		return err
 	}
@@ -110,12 +106,17 @@ func runBench(ctx context.Context, o benchOptions, stdout, stderr io.Writer) err
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	result, err := b.Wait(ctx)
-	if o.json {
-		e := json.NewEncoder(stdout)
-		e.SetIndent("", "  ")
-		return errors.Join(err, e.Encode(result))
+	return errors.Join(err, printResult(stdout, o.json, result))
+}
+
+// printResult prints what a load came to, for people or for a program.
+func printResult(w io.Writer, asJSON bool, result interface{ Print(io.Writer) error }) error {
+	if !asJSON {
+		return result.Print(w)
 	}
-	return errors.Join(err, result.Print(stdout))
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(result)
 }
 
 // showBench prints a line of progress now and then until the load has ended.

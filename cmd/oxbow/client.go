@@ -48,3 +48,16 @@ func namespace(ns string) (database, collection string, err error) {
 	}
 	return database, collection, nil
 }
+
+// openCollection connects to a deployment for one collection; the caller disconnects its client.
+func openCollection(ctx context.Context, uri, ns string) (*mongo.Collection, error) {
+	database, collection, err := namespace(ns)
+	if err != nil {
+		return nil, err
+	}
+	client, err := connect(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	return client.Database(database).Collection(collection), nil
+}

@@ -59,15 +59,11 @@ type partition struct {
 }
 
 func openPartitions(ctx context.Context, uri, ns string) (*partitions, error) {
-	database, collection, err := namespace(ns)
+	c, err := openCollection(ctx, uri, ns)
 	if err != nil {
 		return nil, err
 	}
-	client, err := connect(ctx, uri)
-	if err != nil {
-		return nil, err
-	}
-	return &partitions{client, client.Database(database), collection}, nil
+	return &partitions{c.Database().Client(), c.Database(), c.Name()}, nil
 }
 
 // list returns all partitions, oldest first.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -12,23 +11,18 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// grace is how long calls that were begun may take after the end.
-const grace = 10 * time.Second
-
 // Bench is a running load.
 type Bench struct {
 	options    Options
 	collection *mongo.Collection
-	server     server
+	server     Server
 	recorder   *recorder
-	recent     *recent
+	recent     *Recent[written]
 	upkeep     *upkeep
-	inserts    *pacer // nil: none
-	updates    *pacer
+	inserts    *Pacer // nil: none
+	updates    *Pacer
 	seed       int64 // documents inserted before the clock started
-	workers    sync.WaitGroup
-	done       chan struct{} // closed when all workers have ended
-	ended      time.Time
+	crew       *Crew
 }
 
 // Totals are documents so far.
@@ -41,9 +35,9 @@ type Totals struct {
 // Start makes the indexes on time and dev, inserts one batch, and then begins with the load, until the duration is over or ctx ends.
 func Start(ctx context.Context, collection *mongo.Collection, o Options) (*Bench, error) {
 	o = o.withDefaults()
-	b := &Bench{options: o, collection: collection, recent: newRecent(o.recent()), done: make(chan struct{})}
+	b := &Bench{options: o, collection: collection, recent: NewRecent[written](o.recent())}
 	var err error
-	if b.server, err = describe(ctx, collection.Database().Client()); err != nil {
+	if b.server, err = Describe(ctx, collection.Database().Client()); err != nil {
 		return nil, err
 	}
 	if err := b.prepare(ctx); err != nil {
@@ -51,20 +45,19 @@ func Start(ctx context.Context, collection *mongo.Collection, o Options) (*Bench
 	}
 	start := time.Now()
 	b.recorder = newRecorder(start)
-	b.upkeep = newUpkeep(collection, b.server.ahead, start)
+	b.upkeep = newUpkeep(collection, b.server.Ahead, start)
 	if o.Inserts > 0 {
-		b.inserts = newPacer(start, o.Inserts, o.Batch, o.Duration)
+		b.inserts = NewPacer(start, o.Inserts, o.Batch, o.Duration)
 	}
 	if o.Updates > 0 {
-		b.updates = newPacer(start, o.Updates, o.UpdateBatch, o.Duration)
+		b.updates = NewPacer(start, o.Updates, o.UpdateBatch, o.Duration)
 	}
-	// What was begun may end in its own time, also when ctx has.
-	calls, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	b.crew = NewCrew(ctx)
 	for i := range o.Workers {
-		b.spawn(ctx, calls, b.inserts, uint64(2*i), b.insert)
-		b.spawn(ctx, calls, b.updates, uint64(2*i+1), b.update)
+		b.spawn(ctx, b.inserts, uint64(2*i), b.insert)
+		b.spawn(ctx, b.updates, uint64(2*i+1), b.update)
 	}
-	go b.finish(ctx, cancel)
+	go b.crew.Finish(ctx, o.Duration)
 	return b, nil
 }
 
@@ -82,67 +75,39 @@ func (b *Bench) prepare(ctx context.Context) error {
 	if _, err := b.collection.InsertMany(ctx, docs); err != nil {
 		return fmt.Errorf("insert the first documents: %w", err)
 	}
-	b.recent.add(made)
+	b.recent.Add(made)
 	b.seed = int64(len(made))
 	return nil
 }
 
 // spawn starts a worker that makes a pacer's calls.
-func (b *Bench) spawn(ctx, calls context.Context, p *pacer, seed uint64, call func(context.Context, *writer, int64) (Kind, outcome)) {
+func (b *Bench) spawn(ctx context.Context, p *Pacer, seed uint64, call func(context.Context, *writer, int64) (Kind, Outcome)) {
 	if p == nil {
 		return
 	}
 	w := newWriter(b.options, seed+uint64(p.start.UnixNano()))
-	b.workers.Go(func() {
-		for n, meant, ok := p.next(ctx); ok; n, meant, ok = p.next(ctx) {
-			kind, o := call(calls, w, n)
-			b.recorder.add(kind, meant, time.Now(), o)
-		}
+	b.crew.Spawn(ctx, p, func(ctx context.Context, n int64, meant time.Time) {
+		kind, o := call(ctx, w, n)
+		b.recorder.add(kind, meant, time.Now(), o)
 	})
 }
 
-// finish waits for the workers, and cuts off what takes too long at the end.
-func (b *Bench) finish(ctx context.Context, cancel context.CancelFunc) {
-	defer cancel()
-	defer close(b.done)
-	all := make(chan struct{})
-	go func() { defer close(all); b.workers.Wait() }()
-	var over <-chan time.Time
-	if b.options.Duration > 0 {
-		timer := time.NewTimer(b.options.Duration + grace)
-		defer timer.Stop()
-		over = timer.C
-	}
-	select {
-	case <-all:
-	case <-over:
-	case <-ctx.Done():
-		select {
-		case <-all:
-		case <-time.After(grace):
-		}
-	}
-	cancel()
-	<-all
-	b.ended = time.Now()
-}
-
 // insert makes one insertMany, unordered, as collectors of logs do.
-func (b *Bench) insert(ctx context.Context, w *writer, _ int64) (Kind, outcome) {
+func (b *Bench) insert(ctx context.Context, w *writer, _ int64) (Kind, Outcome) {
 	docs, made := w.batch(b.options.Batch, time.Now())
 	_, err := b.collection.InsertMany(ctx, docs, options.InsertMany().SetOrdered(false))
-	o := failures(err, len(docs))
-	o.done = len(docs) - o.failed
-	if o.failed == 0 {
-		b.recent.add(made)
+	o := Failures(err, len(docs))
+	o.Done = len(docs) - o.Failed
+	if o.Failed == 0 {
+		b.recent.Add(made)
 	}
 	return Insert, o
 }
 
 // update changes documents inserted lately, by _id alone in every other call.
-func (b *Bench) update(ctx context.Context, w *writer, n int64) (Kind, outcome) {
+func (b *Bench) update(ctx context.Context, w *writer, n int64) (Kind, Outcome) {
 	kind := UpdateByID + Kind(n%2)
-	picked := b.recent.pick(b.options.UpdateBatch, w.random)
+	picked := b.recent.Pick(b.options.UpdateBatch, w.random)
 	var matched int64
 	var err error
 	if b.options.UpdateBatch == 1 {
@@ -160,27 +125,27 @@ func (b *Bench) update(ctx context.Context, w *writer, n int64) (Kind, outcome) 
 			matched = r.MatchedCount
 		}
 	}
-	o := failures(err, len(picked))
-	o.done = min(int(matched), len(picked)-o.failed)
-	o.unmatched = len(picked) - o.failed - o.done
+	o := Failures(err, len(picked))
+	o.Done = min(int(matched), len(picked)-o.Failed)
+	o.Unmatched = len(picked) - o.Failed - o.Done
 	return kind, o
 }
 
-// failures counts what failed of n documents: those that the server names, or all when the call as a whole did.
-func failures(err error, n int) outcome {
+// Failures counts what failed of n documents: those that the server names, or all when the call as a whole did.
+func Failures(err error, n int) Outcome {
 	var bulk mongo.BulkWriteException
 	switch {
 	case err == nil:
-		return outcome{}
+		return Outcome{}
 	case errors.As(err, &bulk) && len(bulk.WriteErrors) > 0:
-		o := outcome{failed: len(bulk.WriteErrors)}
+		o := Outcome{Failed: len(bulk.WriteErrors)}
 		for _, e := range bulk.WriteErrors {
-			o.errors = append(o.errors, fmt.Sprintf("code %d", e.Code))
+			o.Errors = append(o.Errors, fmt.Sprintf("code %d", e.Code))
 		}
-		o.errors[0] = bulk.WriteErrors[0].Error()
+		o.Errors[0] = bulk.WriteErrors[0].Error()
 		return o
 	}
-	return outcome{failed: n, errors: []string{err.Error()}}
+	return Outcome{Failed: n, Errors: []string{err.Error()}}
 }
 
 // Totals returns the documents so far, the first batch not among them.
@@ -196,4 +161,4 @@ func (b *Bench) InsertP99(lately time.Duration) time.Duration {
 func (b *Bench) Events(ctx context.Context) ([]Event, error) { return b.upkeep.poll(ctx) }
 
 // Done is closed when the load has ended.
-func (b *Bench) Done() <-chan struct{} { return b.done }
+func (b *Bench) Done() <-chan struct{} { return b.crew.Done() }

@@ -62,12 +62,12 @@ func TestFiltersAndChanges(t *testing.T) {
 func TestRecent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size, n := rapid.IntRange(1, 20).Draw(t, "size"), rapid.IntRange(0, 50).Draw(t, "added")
-		r := newRecent(size)
+		r := NewRecent[written](size)
 		for i := range n {
-			r.add([]written{{time: int64(i)}})
+			r.Add([]written{{time: int64(i)}})
 		}
 		asked := rapid.IntRange(1, 30).Draw(t, "asked")
-		picked := r.pick(asked, newWriter(Options{}, uint64(n)).random)
+		picked := r.Pick(asked, newWriter(Options{}, uint64(n)).random)
 		if want := min(asked, n, size); len(picked) != want {
 			t.Fatalf("%d picked, want %d", len(picked), want)
 		}
@@ -96,9 +96,9 @@ func TestRecentFollowsTheRate(t *testing.T) {
 func TestPacerForgetsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		p := newPacer(start, 600, 1, time.Second) // a call each 100 ms
+		p := NewPacer(start, 600, 1, time.Second) // a call each 100 ms
 		var begun []time.Duration
-		for n, meant, ok := p.next(t.Context()); ok; n, meant, ok = p.next(t.Context()) {
+		for n, meant, ok := p.Next(t.Context()); ok; n, meant, ok = p.Next(t.Context()) {
 			if want := start.Add(time.Duration(n) * 100 * time.Millisecond); !meant.Equal(want) {
 				t.Errorf("call %d is meant for %v, want %v", n, meant.Sub(start), want.Sub(start))
 			}
@@ -117,7 +117,7 @@ func TestPacerForgetsNothing(t *testing.T) {
 			}
 		}
 		for after, due := range map[time.Duration]int64{0: 0, 1: 1, 100 * time.Millisecond: 1, 101 * time.Millisecond: 2, time.Second: 10, time.Hour: 10} {
-			if got := p.due(start.Add(after)); got != due {
+			if got := p.Due(start.Add(after)); got != due {
 				t.Errorf("%d calls due after %v, want %d", got, after, due)
 			}
 		}
@@ -127,10 +127,10 @@ func TestPacerForgetsNothing(t *testing.T) {
 func TestPacerEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		p := newPacer(time.Now(), 1, 1, 0)
-		p.next(ctx)
+		p := NewPacer(time.Now(), 1, 1, 0)
+		p.Next(ctx)
 		time.AfterFunc(time.Second, cancel)
-		if _, _, ok := p.next(ctx); ok {
+		if _, _, ok := p.Next(ctx); ok {
 			t.Error("a call after the end of the context")
 		}
 	})
@@ -146,7 +146,7 @@ func TestPercentile(t *testing.T) {
 		p    float64
 		want time.Duration
 	}{{nil, 99, 0}, {[]int32{7}, 99, 7}, {[]int32{7}, 50, 7}, {[]int32{3, 1, 2}, 50, 2}, {hundred, 99, 99}, {hundred, 100, 100}, {hundred, 90, 90}, {hundred[:10], 90, 99}} {
-		if got := percentile(append([]int32(nil), test.of...), test.p); got != test.want*time.Microsecond {
+		if got := Percentile(append([]int32(nil), test.of...), test.p); got != test.want*time.Microsecond {
 			t.Errorf("percentile %v of %d values = %v, want %d µs", test.p, len(test.of), got, test.want)
 		}
 	}
@@ -158,7 +158,7 @@ func TestWindows(t *testing.T) {
 	b := &Bench{recorder: newRecorder(start), upkeep: newUpkeep(nil, 0, start)}
 	for second := range 10 {
 		meant := start.Add(time.Duration(second) * time.Second)
-		b.recorder.add(Insert, meant, meant.Add(time.Duration(second+1)*time.Millisecond), outcome{done: 1})
+		b.recorder.add(Insert, meant, meant.Add(time.Duration(second+1)*time.Millisecond), Outcome{Done: 1})
 	}
 	at := func(d time.Duration, action string, took time.Duration, failed string) Event {
 		return Event{At: start.Add(d), Action: action, Micros: took.Microseconds(), Error: failed}
@@ -184,9 +184,9 @@ func TestWindows(t *testing.T) {
 func TestFailures(t *testing.T) {
 	r := newRecorder(time.Now())
 	now := time.Now()
-	r.add(Insert, now, now, outcome{done: 8, failed: 2, errors: []string{"duplicate", "duplicate"}})
-	r.add(UpdateByID, now, now, outcome{done: 3, unmatched: 1})
-	r.add(UpdateByIDAndTime, now, now, outcome{failed: 4, errors: []string{"no connection"}})
+	r.add(Insert, now, now, Outcome{Done: 8, Failed: 2, Errors: []string{"duplicate", "duplicate"}})
+	r.add(UpdateByID, now, now, Outcome{Done: 3, Unmatched: 1})
+	r.add(UpdateByIDAndTime, now, now, Outcome{Failed: 4, Errors: []string{"no connection"}})
 	if got, want := r.totals(), (Totals{Inserted: 8, Updated: 3, Unmatched: 1, Failed: 6}); got != want {
 		t.Errorf("totals %+v, want %+v", got, want)
 	}

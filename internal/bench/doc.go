@@ -6,5 +6,5 @@
 // Invariants: the load is open-loop, so a call's latency counts from when it was meant to begin, and a server that stalls shows as latency and as
 // calls not begun; every document is counted once, as stored, changed, unmatched or failed.
 //
-// Only cmd/oxbow imports it.
+// What other loads share with it (pacers, crews, tallies, tables) is exported for bench/im and bench/ways. Only these and cmd/oxbow import it.
 package bench

@@ -43,17 +43,23 @@ func (w *writer) batch(n int, now time.Time) ([]bson.Raw, []written) {
 	return docs, made
 }
 
-// line is one log line of the size asked for: when, which device, how grave, handled or not, and text to fill.
+// line is one log line of the size asked for.
 func (w *writer) line(of written) bson.Raw {
-	at, dst := bsoncore.AppendDocumentStart(make([]byte, 0, w.options.Size+64))
-	dst = bsoncore.AppendObjectIDElement(dst, "_id", of.id)
-	dst = bsoncore.AppendInt64Element(dst, w.options.TimeField, of.time)
-	dst = bsoncore.AppendStringElement(dst, "dev", fmt.Sprintf("dev-%06d", w.random.IntN(w.options.Devices)))
-	dst = bsoncore.AppendStringElement(dst, "level", levels[w.random.IntN(len(levels))])
+	at := bsoncore.Value{Type: bsoncore.TypeInt64, Data: bsoncore.AppendInt64(nil, of.time)}
+	return Line(w.random, of.id, w.options.TimeField, at, w.options.Devices, w.options.Size)
+}
+
+// Line makes a log line of a size, in bytes, that is at least that of its fields without text: when, which device, how grave, handled or not, and text to fill.
+func Line(random *rand.Rand, id bson.ObjectID, timeField string, at bsoncore.Value, devices, size int) bson.Raw {
+	start, dst := bsoncore.AppendDocumentStart(make([]byte, 0, size+64))
+	dst = bsoncore.AppendObjectIDElement(dst, "_id", id)
+	dst = bsoncore.AppendValueElement(dst, timeField, at)
+	dst = bsoncore.AppendStringElement(dst, "dev", fmt.Sprintf("dev-%06d", random.IntN(devices)))
+	dst = bsoncore.AppendStringElement(dst, "level", levels[random.IntN(len(levels))])
 	dst = bsoncore.AppendInt32Element(dst, "state", 0)
 	const around = len("\x02text\x00") + 4 + 1 + 1 // type, name, length and the string's end; the document's end
-	dst = bsoncore.AppendStringElement(dst, "text", w.text(w.options.Size-len(dst)-around))
-	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+	dst = bsoncore.AppendStringElement(dst, "text", Text(random, size-len(dst)-around))
+	dst, _ = bsoncore.AppendDocumentEnd(dst, start)
 	return dst
 }
 
@@ -75,10 +81,11 @@ var prose = sync.OnceValue(func() string {
 	return b.String()
 })
 
-func (w *writer) text(n int) string {
+// Text returns n bytes of words and numbers, at most 32 KiB.
+func Text(random *rand.Rand, n int) string {
 	all := prose()
 	n = min(max(n, 0), len(all)/2)
-	from := w.random.IntN(len(all) - n)
+	from := random.IntN(len(all) - n)
 	return all[from : from+n]
 }
 
@@ -94,45 +101,14 @@ func (w *writer) filter(of written, kind Kind) bson.Raw {
 }
 
 // change marks a line as handled.
-func (w *writer) change() bson.Raw {
+func (w *writer) change() bson.Raw { return Change(w.random) }
+
+// Change marks a line as handled.
+func Change(random *rand.Rand) bson.Raw {
 	at, dst := bsoncore.AppendDocumentStart(nil)
 	set, dst := bsoncore.AppendDocumentElementStart(dst, "$set")
-	dst = bsoncore.AppendInt32Element(dst, "state", 1+w.random.Int32N(3))
+	dst = bsoncore.AppendInt32Element(dst, "state", 1+random.Int32N(3))
 	dst, _ = bsoncore.AppendDocumentEnd(dst, set)
 	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
 	return dst
-}
-
-// recent remembers the documents inserted last.
-type recent struct {
-	mu   sync.Mutex
-	ring []written
-	n    int64 // added so far
-}
-
-func newRecent(size int) *recent { return &recent{ring: make([]written, size)} }
-
-func (r *recent) add(all []written) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, w := range all {
-		r.ring[r.n%int64(len(r.ring))] = w
-		r.n++
-	}
-}
-
-// pick returns n different documents, fewer where there are not so many, evenly from all that are remembered.
-func (r *recent) pick(n int, random *rand.Rand) []written {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	have := int(min(r.n, int64(len(r.ring))))
-	n = min(n, have)
-	picked, seen := make([]written, 0, n), make(map[int]bool, n)
-	for len(picked) < n {
-		if i := random.IntN(have); !seen[i] {
-			seen[i] = true
-			picked = append(picked, r.ring[i])
-		}
-	}
-	return picked
 }

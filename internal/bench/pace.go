@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// pacer says when each call is meant to begin: call n at n times an interval from the start, whatever became of the calls before. A token bucket would
+// Pacer says when each call is meant to begin: call n at n times an interval from the start, whatever became of the calls before. A token bucket would
 // forget what a stall made it miss.
-type pacer struct {
+type Pacer struct {
 	start    time.Time
 	interval float64   // nanoseconds between two calls
 	end      time.Time // zero: none
 	taken    atomic.Int64
 }
 
-// newPacer paces calls of batch documents at a rate of documents a minute.
-func newPacer(start time.Time, perMinute, batch int, duration time.Duration) *pacer {
-	p := &pacer{start: start, interval: float64(time.Minute) * float64(batch) / float64(perMinute)}
+// NewPacer paces calls of batch documents at a rate of documents a minute.
+func NewPacer(start time.Time, perMinute, batch int, duration time.Duration) *Pacer {
+	p := &Pacer{start: start, interval: float64(time.Minute) * float64(batch) / float64(perMinute)}
 	if duration > 0 {
 		p.end = start.Add(duration)
 	}
 	return p
 }
 
-// next waits for the next call's time and returns its number and that time, or false when there is no more.
-func (p *pacer) next(ctx context.Context) (n int64, meant time.Time, ok bool) {
+// Next waits for the next call's time and returns its number and that time, or false when there is no more.
+func (p *Pacer) Next(ctx context.Context) (n int64, meant time.Time, ok bool) {
 	n = p.taken.Add(1) - 1
 	meant = p.start.Add(time.Duration(float64(n) * p.interval))
 	now := time.Now()
@@ -43,8 +43,8 @@ func (p *pacer) next(ctx context.Context) (n int64, meant time.Time, ok bool) {
 	return n, meant, ctx.Err() == nil
 }
 
-// due is the number of calls that were meant to begin before an instant.
-func (p *pacer) due(at time.Time) int64 {
+// Due is the number of calls that were meant to begin before an instant.
+func (p *Pacer) Due(at time.Time) int64 {
 	if !p.end.IsZero() && at.After(p.end) {
 		at = p.end
 	}

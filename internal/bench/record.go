@@ -11,25 +11,52 @@ import (
 // window is the length of the windows that inserts are looked at by.
 const window = time.Second
 
-// longest is the longest latency told apart.
-const longest = 10 * time.Minute
+// Longest is the longest latency told apart.
+const Longest = 10 * time.Minute
 
 // maxErrors bounds the different messages that are kept.
 const maxErrors = 20
 
-// outcome is what became of one call's documents.
-type outcome struct {
-	done      int // stored or changed
-	unmatched int // no document matched
-	failed    int
-	errors    []string
+// Errors counts messages of errors.
+type Errors map[string]int64
+
+// Add counts one.
+func (e Errors) Add(text string) {
+	if _, known := e[text]; known || len(e) < maxErrors {
+		e[text]++
+	}
 }
 
-// tally adds up the calls of one kind.
-type tally struct {
-	calls                   int64
-	done, unmatched, failed int64
-	latency                 *hdrhistogram.Histogram // microseconds
+// Micros is the latency of a call, within what a histogram takes.
+func Micros(meant, end time.Time) int64 {
+	return min(max(end.Sub(meant).Microseconds(), 1), Longest.Microseconds())
+}
+
+// Outcome is what became of one call's documents.
+type Outcome struct {
+	Done      int // stored or changed
+	Unmatched int // no document matched
+	Failed    int
+	Errors    []string
+}
+
+// Tally adds up the calls of one kind.
+type Tally struct {
+	Calls                   int64
+	Done, Unmatched, Failed int64                   // documents
+	Latency                 *hdrhistogram.Histogram // microseconds
+}
+
+// NewTally has counted nothing yet.
+func NewTally() Tally { return Tally{Latency: hdrhistogram.New(1, Longest.Microseconds(), 3)} }
+
+// Add counts one call.
+func (t *Tally) Add(micros int64, o Outcome) {
+	t.Calls++
+	t.Done += int64(o.Done)
+	t.Unmatched += int64(o.Unmatched)
+	t.Failed += int64(o.Failed)
+	t.Latency.RecordValue(micros) // within range by Micros
 }
 
 // recorder is where the workers tell of their calls.
@@ -37,37 +64,30 @@ type recorder struct {
 	start time.Time
 
 	mu      sync.Mutex
-	kinds   [kinds]tally
+	kinds   [kinds]Tally
 	windows [][]int32 // microseconds of inserts, by the second that they were meant to begin in
-	errors  map[string]int64
+	errors  Errors
 }
 
 func newRecorder(start time.Time) *recorder {
-	r := &recorder{start: start, errors: make(map[string]int64)}
+	r := &recorder{start: start, errors: make(Errors)}
 	for k := range r.kinds {
-		r.kinds[k].latency = hdrhistogram.New(1, longest.Microseconds(), 3)
+		r.kinds[k] = NewTally()
 	}
 	return r
 }
 
 // add counts one call.
-func (r *recorder) add(kind Kind, meant, end time.Time, o outcome) {
-	micros := min(max(end.Sub(meant).Microseconds(), 1), longest.Microseconds())
+func (r *recorder) add(kind Kind, meant, end time.Time, o Outcome) {
+	micros := Micros(meant, end)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t := &r.kinds[kind]
-	t.calls++
-	t.done += int64(o.done)
-	t.unmatched += int64(o.unmatched)
-	t.failed += int64(o.failed)
-	t.latency.RecordValue(micros) // within range by the line above
+	r.kinds[kind].Add(micros, o)
 	if kind == Insert {
 		r.addWindow(int(meant.Sub(r.start)/window), int32(micros))
 	}
-	for _, text := range o.errors {
-		if _, known := r.errors[text]; known || len(r.errors) < maxErrors {
-			r.errors[text]++
-		}
+	for _, text := range o.Errors {
+		r.errors.Add(text)
 	}
 }
 
@@ -82,12 +102,12 @@ func (r *recorder) addWindow(i int, micros int32) {
 func (r *recorder) totals() Totals {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	updates := func(f func(*tally) int64) int64 { return f(&r.kinds[UpdateByID]) + f(&r.kinds[UpdateByIDAndTime]) }
+	updates := func(f func(*Tally) int64) int64 { return f(&r.kinds[UpdateByID]) + f(&r.kinds[UpdateByIDAndTime]) }
 	return Totals{
-		Inserted:  r.kinds[Insert].done,
-		Updated:   updates(func(t *tally) int64 { return t.done }),
-		Unmatched: updates(func(t *tally) int64 { return t.unmatched }),
-		Failed:    r.kinds[Insert].failed + updates(func(t *tally) int64 { return t.failed }),
+		Inserted:  r.kinds[Insert].Done,
+		Updated:   updates(func(t *Tally) int64 { return t.Done }),
+		Unmatched: updates(func(t *Tally) int64 { return t.Unmatched }),
+		Failed:    r.kinds[Insert].Failed + updates(func(t *Tally) int64 { return t.Failed }),
 	}
 }
 
@@ -99,11 +119,11 @@ func (r *recorder) insertP99(from int) time.Duration {
 	for _, w := range r.windows[min(max(from, 0), len(r.windows)):] {
 		all = append(all, w...)
 	}
-	return percentile(all, 99)
+	return Percentile(all, 99)
 }
 
-// percentile returns the smallest value that p percent of all are at most, 0 of none. It sorts micros.
-func percentile(micros []int32, p float64) time.Duration {
+// Percentile returns the smallest value that p percent of all are at most, 0 of none. It sorts micros.
+func Percentile(micros []int32, p float64) time.Duration {
 	if len(micros) == 0 {
 		return 0
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // Result is what a load came to.
@@ -17,16 +19,16 @@ type Result struct {
 	Workers   int       `json:"workers"`
 	Size      int       `json:"documentBytes"`
 
-	First   int64            `json:"insertedBefore"` // documents inserted before the clock started
-	Kinds   []KindResult     `json:"kinds"`
-	Windows WindowResult     `json:"windows"`
-	Errors  map[string]int64 `json:"errors,omitempty"` // message → documents
+	First   int64        `json:"insertedBefore"` // documents inserted before the clock started
+	Kinds   []KindResult `json:"kinds"`
+	Windows WindowResult `json:"windows"`
+	Errors  Errors       `json:"errors,omitempty"` // message → documents
 
 	Partitions *PartitionResult `json:"partitions,omitempty"` // nil: the server is no gateway, or the collection has no layout
 	Storage    *Storage         `json:"storage,omitempty"`    // nil: the server tells nothing of it
 }
 
-// KindResult is what became of the calls of one kind. Latencies are of calls, in microseconds, from when a call was meant to begin.
+// KindResult is what became of the calls of one kind. Latencies are of calls, from when a call was meant to begin.
 type KindResult struct {
 	Kind      string  `json:"kind"`
 	Asked     float64 `json:"askedPerMinute"` // documents
@@ -36,11 +38,27 @@ type KindResult struct {
 	Documents int64   `json:"documents"`     // stored or changed
 	Unmatched int64   `json:"unmatched"`     // updates that found no document
 	Failed    int64   `json:"failed"`
-	P50       int64   `json:"p50Micros"`
-	P90       int64   `json:"p90Micros"`
-	P99       int64   `json:"p99Micros"`
-	P999      int64   `json:"p999Micros"`
-	Max       int64   `json:"maxMicros"`
+	Latencies
+}
+
+// Latencies are percentiles of calls' latencies, in microseconds.
+type Latencies struct {
+	P50  int64 `json:"p50Micros"`
+	P90  int64 `json:"p90Micros"`
+	P99  int64 `json:"p99Micros"`
+	P999 int64 `json:"p999Micros"`
+	Max  int64 `json:"maxMicros"`
+}
+
+// LatenciesOf reads them from a histogram of microseconds.
+func LatenciesOf(h *hdrhistogram.Histogram) Latencies {
+	p := h.ValueAtPercentilesSlice([]float64{50, 90, 99, 99.9})
+	return Latencies{p[0], p[1], p[2], p[3], h.Max()}
+}
+
+// Row is the latencies as cells of a table, in milliseconds.
+func (l Latencies) Row() []string {
+	return []string{Millis(l.P50), Millis(l.P90), Millis(l.P99), Millis(l.P999), Millis(l.Max)}
 }
 
 // WindowResult looks at inserts by windows of one second, each counted once: as one in which a partition was dropped, else as one in which
@@ -71,12 +89,12 @@ type PartitionResult struct {
 
 // Wait returns what the load came to when it has ended. The result is there also with an error, which then says what could not be asked.
 func (b *Bench) Wait(ctx context.Context) (*Result, error) {
-	<-b.done
+	<-b.crew.Done()
 	events, eventsErr := b.upkeep.poll(ctx)
-	store, storeErr := storage(ctx, b.collection.Database().Client())
+	store, storeErr := Stored(ctx, b.collection.Database().Client())
 	r := &Result{
-		Namespace: b.collection.Database().Name() + "." + b.collection.Name(), Server: b.server.version,
-		Started: b.recorder.start, Seconds: b.ended.Sub(b.recorder.start).Seconds(),
+		Namespace: b.collection.Database().Name() + "." + b.collection.Name(), Server: b.server.Version,
+		Started: b.recorder.start, Seconds: b.crew.Ended().Sub(b.recorder.start).Seconds(),
 		Batch: b.options.Batch, Updates: b.options.UpdateBatch, Workers: b.options.Workers, Size: b.options.Size,
 		First: b.seed, Errors: b.recorder.errors, Storage: store,
 	}
@@ -93,7 +111,7 @@ func (b *Bench) Wait(ctx context.Context) (*Result, error) {
 // kind sums up one kind of call; of updates every other call is of either kind.
 func (b *Bench) kind(k Kind) KindResult {
 	t := &b.recorder.kinds[k]
-	r := KindResult{Kind: k.String(), Calls: t.calls, Documents: t.done, Unmatched: t.unmatched, Failed: t.failed}
+	r := KindResult{Kind: k.String(), Calls: t.Calls, Documents: t.Done, Unmatched: t.Unmatched, Failed: t.Failed}
 	p, asked := b.inserts, float64(b.options.Inserts)
 	if k != Insert {
 		p, asked = b.updates, float64(b.options.Updates)/2
@@ -102,23 +120,21 @@ func (b *Bench) kind(k Kind) KindResult {
 		return r
 	}
 	// The clock stops when the rate does: what was begun by then may take longer.
-	until := b.ended
+	until := b.crew.Ended()
 	if !p.end.IsZero() && until.After(p.end) {
 		until = p.end
 	}
-	due := p.due(until)
+	due := p.Due(until)
 	switch k {
 	case UpdateByID:
 		due = (due + 1) / 2
 	case UpdateByIDAndTime:
 		due /= 2
 	}
-	r.NotBegun = max(0, due-t.calls)
+	r.NotBegun = max(0, due-t.Calls)
 	r.Asked = asked
-	r.Held = float64(t.done) / until.Sub(p.start).Minutes()
-	percentiles := t.latency.ValueAtPercentilesSlice([]float64{50, 90, 99, 99.9})
-	r.P50, r.P90, r.P99, r.P999 = percentiles[0], percentiles[1], percentiles[2], percentiles[3]
-	r.Max = t.latency.Max()
+	r.Held = float64(t.Done) / until.Sub(p.start).Minutes()
+	r.Latencies = LatenciesOf(t.Latency)
 	return r
 }
 
@@ -163,13 +179,13 @@ type group struct {
 
 func (g *group) add(w []int32) {
 	g.all = append(g.all, w...)
-	g.p99s = append(g.p99s, int32(percentile(w, 99).Microseconds()))
+	g.p99s = append(g.p99s, int32(Percentile(w, 99).Microseconds()))
 }
 
 func (g *group) result() WindowGroup {
 	return WindowGroup{
-		Windows: len(g.p99s), P99: percentile(g.all, 99).Microseconds(),
-		P90: percentile(g.p99s, 90).Microseconds(), Worst: percentile(g.p99s, 100).Microseconds(),
+		Windows: len(g.p99s), P99: Percentile(g.all, 99).Microseconds(),
+		P90: Percentile(g.p99s, 90).Microseconds(), Worst: Percentile(g.p99s, 100).Microseconds(),
 	}
 }
 

@@ -89,33 +89,33 @@ func (u *upkeep) there() bool {
 	return !u.absent
 }
 
-// server is what a report says of the other side.
-type server struct {
-	version string
-	ahead   time.Duration // of its clock before this machine's
+// Server is what a report says of the other side.
+type Server struct {
+	Version string        // MongoDB's, that it answers as
+	Ahead   time.Duration // of its clock before this machine's
 }
 
-// describe asks the server for its version and time.
-func describe(ctx context.Context, client *mongo.Client) (server, error) {
+// Describe asks the server for its version and time.
+func Describe(ctx context.Context, client *mongo.Client) (Server, error) {
 	admin := client.Database("admin")
 	var build struct {
 		Version string `bson:"version"`
 	}
 	if err := admin.RunCommand(ctx, bson.D{{Key: "buildInfo", Value: 1}}).Decode(&build); err != nil {
-		return server{}, fmt.Errorf("ask for the server's version: %w", err)
+		return Server{}, fmt.Errorf("ask for the server's version: %w", err)
 	}
 	var hello struct {
 		LocalTime time.Time `bson:"localTime"`
 	}
 	before := time.Now()
 	if err := admin.RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello); err != nil {
-		return server{}, fmt.Errorf("ask for the server's time: %w", err)
+		return Server{}, fmt.Errorf("ask for the server's time: %w", err)
 	}
 	there := time.Since(before)
-	s := server{version: build.Version}
+	s := Server{Version: build.Version}
 	// Less than the round trip and a window means nothing.
 	if ahead := hello.LocalTime.Sub(before.Add(there / 2)); ahead.Abs() > there+window/10 {
-		s.ahead = ahead
+		s.Ahead = ahead
 	}
 	return s, nil
 }
@@ -126,8 +126,8 @@ type Storage struct {
 	LogBytes   int64 `json:"logBytes"`   // the write-ahead log, which dropping a partition does not shrink
 }
 
-// storage sums up the stores of a gateway's backends; nil if the server tells of none.
-func storage(ctx context.Context, client *mongo.Client) (*Storage, error) {
+// Stored sums up the stores of a gateway's backends; nil if the server tells of none.
+func Stored(ctx context.Context, client *mongo.Client) (*Storage, error) {
 	var status struct {
 		Oxbow *struct {
 			Storage map[string]struct {
