@@ -1,0 +1,137 @@
+package purge_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"oxbow/internal/bson"
+	"oxbow/internal/bson/bsontest"
+	"oxbow/internal/maintain/purge"
+)
+
+// hour is a predicate for what is older than an hour.
+var hour = purge.Predicate{Field: "time", Age: time.Hour}
+
+// byTime are the strategies that delete by time.
+var byTime = []purge.Strategy{purge.Slices, purge.Ranges, purge.IDs, purge.Nightly}
+
+func TestStrategies(t *testing.T) {
+	for _, strategy := range byTime {
+		t.Run(string(strategy), func(t *testing.T) {
+			s := openStore(t)
+			s.index(t, `{"time": 1}`)
+			docs := lines(3000, 3*time.Second) // two and a half hours
+			s.insert(t, docs...)
+			did, err := finish(t.Context(), s.options(strategy, hour))
+			if err != nil {
+				t.Fatal(err)
+			}
+			// now - 1h is the time of the line at index 1800, which stays.
+			wantSame(t, s.all(t), docs[1800:])
+			if did.Documents != 1800 || did.Bytes == 0 || did.Remaining != 0 && strategy != purge.IDs && strategy != purge.Slices {
+				t.Errorf("did %d documents of %d bytes, %d remain; want 1800 and 0", did.Documents, did.Bytes, did.Remaining)
+			}
+		})
+	}
+}
+
+func TestUnpaced(t *testing.T) {
+	for _, strategy := range []purge.Strategy{purge.Slices, purge.Nightly} {
+		s := openStore(t)
+		s.index(t, `{"time": 1}`)
+		docs := lines(3000, 3*time.Second)
+		s.insert(t, docs...)
+		o := s.options(strategy, hour)
+		o.Unpaced = true
+		if _, err := finish(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		wantSame(t, s.all(t), docs[1800:])
+	}
+}
+
+// TestEqualKeys: more documents share a key than a batch takes.
+func TestEqualKeys(t *testing.T) {
+	for _, strategy := range byTime {
+		t.Run(string(strategy), func(t *testing.T) {
+			s := openStore(t)
+			s.index(t, `{"time": 1}`)
+			var docs []bson.Document
+			for i := range 1000 {
+				docs = append(docs, bsontest.Doc(t, fmt.Sprintf(`{"_id": %d, "time": {"$date": "2026-03-01T10:00:00Z"}}`, i)))
+			}
+			s.insert(t, docs...)
+			o := s.options(strategy, hour)
+			o.Batch = 7
+			if _, err := finish(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+			wantSame(t, s.all(t), nil)
+		})
+	}
+}
+
+func TestWithoutIndex(t *testing.T) {
+	for _, strategy := range byTime {
+		s := openStore(t)
+		docs := lines(100, time.Minute)
+		s.insert(t, docs...)
+		_, err := finish(t.Context(), s.options(strategy, hour))
+		wantRefusal(t, err, `db.getSiblingDB("fla").getCollection("log").createIndex({"time": 1})`)
+		wantSame(t, s.all(t), docs)
+	}
+	s := openStore(t)
+	docs := lines(100, time.Minute)
+	s.insert(t, docs...)
+	_, err := finish(t.Context(), s.options(purge.IDs, purge.Predicate{Where: bsontest.Doc(t, `{"n": {"$gt": 5}, "dev": 3}`)}))
+	wantRefusal(t, err, `createIndex({"dev": 1, "n": 1})`)
+	wantSame(t, s.all(t), docs)
+}
+
+// TestRatio: an index that leads to much more than goes is no way to it.
+func TestRatio(t *testing.T) {
+	for _, strategy := range byTime {
+		t.Run(string(strategy), func(t *testing.T) {
+			s := openStore(t)
+			s.index(t, `{"time": 1}`)
+			docs := lines(30_000, time.Second)
+			s.insert(t, docs...)
+			p := purge.Predicate{Field: "time", Before: now, Where: bsontest.Doc(t, `{"text": "another line"}`)}
+			_, err := finish(t.Context(), s.options(strategy, p))
+			wantRefusal(t, err, "examined")
+			wantSame(t, s.all(t), docs)
+		})
+	}
+}
+
+// TestHeldKeys: an index whose first key the filter holds gives the order of the second.
+func TestHeldKeys(t *testing.T) {
+	for _, strategy := range byTime {
+		s := openStore(t)
+		s.index(t, `{"dev": 1, "time": -1}`)
+		docs := lines(7000, time.Second)
+		s.insert(t, docs...)
+		p := purge.Predicate{Field: "time", Age: time.Hour, Where: bsontest.Doc(t, `{"dev": 3}`)}
+		if _, err := finish(t.Context(), s.options(strategy, p)); err != nil {
+			t.Fatal(err)
+		}
+		want := docs[:0:0]
+		for i, d := range docs {
+			if i%7 != 3 || i >= 3400 {
+				want = append(want, d)
+			}
+		}
+		wantSame(t, s.all(t), want)
+	}
+}
+
+func wantRefusal(t *testing.T, err error, text string) {
+	t.Helper()
+	var r *purge.Refusal
+	if !errors.As(err, &r) || !strings.Contains(err.Error(), text) {
+		t.Errorf("error %v, want a refusal that tells %q", err, text)
+	}
+}
