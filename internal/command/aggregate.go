@@ -36,6 +36,9 @@ func (d *Data) aggregate(ctx context.Context, req *Request, reply *Reply) error 
 			req.exchange.Writes, req.preference = true, nil
 		}
 	}
+	if err := d.guarded(ctx, a, req); err != nil {
+		return err
+	}
 	joins, err := d.joinsLayout(a, req)
 	if err != nil {
 		return err

@@ -13,6 +13,9 @@ func (d *Data) count(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
+	if err := d.guarded(ctx, a, req); err != nil {
+		return err
+	}
 	if a.source.Collection == nil {
 		return d.forwardRead(ctx, a.source.Backend, req, reply)
 	}

@@ -9,6 +9,7 @@ type Counters struct {
 	ConnectionsRejected atomic.Int64
 	ConnectionsMax      atomic.Int64
 	Refused             [limitKinds]atomic.Int64 // by limits, see Limit
+	Guarded             [guardings]atomic.Int64  // commands without an index, see Guarding
 
 	BytesIn     atomic.Int64 // of messages, decompressed
 	BytesOut    atomic.Int64
@@ -35,6 +36,15 @@ func (c *Counters) RefusedByLimits() map[string]int64 {
 	counts := make(map[string]int64, limitKinds)
 	for l := range c.Refused {
 		counts[Limit(l).String()] = c.Refused[l].Load()
+	}
+	return counts
+}
+
+// GuardedCommands are the counts of what became of guarded commands, by the names of these outcomes.
+func (c *Counters) GuardedCommands() map[string]int64 {
+	counts := make(map[string]int64, guardings)
+	for g := range c.Guarded {
+		counts[Guarding(g).String()] = c.Guarded[g].Load()
 	}
 	return counts
 }

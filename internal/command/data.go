@@ -30,11 +30,12 @@ type Data struct {
 	transactions transactions
 	deployments  deployments
 	table        *Table // knows who may do what
+	guard        *guard
 }
 
 // RegisterData puts the data commands into the table.
 func (t *Table) RegisterData(d *Data) {
-	d.table, d.deployments = t, deploymentsOf(d.Exec)
+	d.table, d.deployments, d.guard = t, deploymentsOf(d.Exec), newGuard()
 	register := func(name string, e Entry) {
 		e.Handler = d.exchanging(e.Handler)
 		t.Register(name, e)

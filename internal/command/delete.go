@@ -14,6 +14,9 @@ func (d *Data) delete(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
+	if err := d.guarded(ctx, a, req); err != nil {
+		return err
+	}
 	if a.source.Collection == nil {
 		return d.forwardWrite(ctx, a, req, reply)
 	}

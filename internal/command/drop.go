@@ -21,6 +21,7 @@ func (d *Data) drop(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
+	defer d.guard.forget()
 	if a.source.Collection == nil {
 		return d.forwardWrite(ctx, a, req, reply)
 	}

@@ -17,6 +17,9 @@ func (d *Data) find(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
+	if err := d.guarded(ctx, a, req); err != nil {
+		return err
+	}
 	if a.source.Collection == nil {
 		return d.forwardCursor(ctx, a.source, req, reply)
 	}

@@ -75,6 +75,7 @@ func (d *Data) dropIndexes(ctx context.Context, req *Request, reply *Reply) erro
 	if err != nil {
 		return err
 	}
+	defer d.guard.forget()
 	if a.source.Collection == nil {
 		return d.forwardWrite(ctx, a, req, reply)
 	}

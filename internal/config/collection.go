@@ -65,9 +65,10 @@ func (cfg *Config) readCollection(r *report, e entry, path string) (Collection, 
 	cfg.readOver(&c, m)
 	c.Fanout = m.whole("fanout", 1, mostFanout, DefaultWidth)
 	cfg.readReading(m, e.key, c.Over)
+	cfg.readGuard(m, e.key, c.Over)
 	m.refusePlanned("fields", "idTime", "legacy", "order", "ordered", "move", "gene")
 	name, at := m.text("name")
-	m.close("time", "hash", "keep", "hold", "ahead", "late", "over", "fanout", "read", "reads", "name")
+	m.close("time", "hash", "keep", "hold", "ahead", "late", "over", "fanout", "read", "reads", "guard", "name")
 	if len(r.list) > before {
 		return c, false
 	}
@@ -84,17 +85,19 @@ func (cfg *Config) readCollection(r *report, e entry, path string) (Collection, 
 	return c, true
 }
 
-// readPlain reads the entry of a collection without a layout, which says how it is read and nothing else; false for any other entry.
+// readPlain reads the entry of a collection without a layout, which says how it is read and guarded and nothing else; false for any other entry.
 func (cfg *Config) readPlain(m *mapping, namespace, database string) bool {
 	for _, e := range m.entries {
-		if e.key != "read" && e.key != "reads" {
+		if e.key != "read" && e.key != "reads" && e.key != "guard" {
 			return false
 		}
 	}
 	if len(m.entries) == 0 {
 		return false
 	}
-	cfg.readReading(m, namespace, []string{cfg.BackendFor(database)})
+	backends := []string{cfg.BackendFor(database)}
+	cfg.readReading(m, namespace, backends)
+	cfg.readGuard(m, namespace, backends)
 	return true
 }
 

@@ -32,6 +32,7 @@ type Config struct {
 	KillAbandoned bool
 
 	readings map[string]Reading // by "db.coll", database, or "*"; see Reading
+	guards   map[string]Guard   // by "db.coll", database, "*", or "" for all; see Guard
 }
 
 // HTTP is where operators' tools are served.

@@ -49,9 +49,10 @@ func Parse(name string, data []byte) (*Config, error) {
 	cfg.readSlow(m)
 	cfg.KillAbandoned = m.choice("abandoned", 0, "finish", "kill") == 1
 	cfg.readReads(m)
+	cfg.readGuard(m, "", cfg.backendNames())
 	cfg.readLimits(m)
 	cfg.Fanout = m.whole("fanout", 1, mostFanout, DefaultFanout)
-	m.close("listen", "limits", "fanout", "memory", "http", "slow", "abandoned", "reads", "tls", "auth", "users", "backends", "catalog", "lease", "longest", "databases", "collections")
+	m.close("listen", "limits", "fanout", "memory", "http", "slow", "abandoned", "reads", "guard", "tls", "auth", "users", "backends", "catalog", "lease", "longest", "databases", "collections")
 	if err := r.err(); err != nil {
 		return nil, err
 	}
@@ -178,7 +179,8 @@ func (cfg *Config) readDatabase(r *report, e entry, path string) (backend string
 	m := openMapping(r, e.value, path)
 	backend, at := m.text("backend")
 	cfg.readReading(m, e.key, []string{backend})
-	m.close("backend", "read", "reads")
+	cfg.readGuard(m, e.key, []string{backend})
+	m.close("backend", "read", "reads", "guard")
 	return backend, at != nil
 }
 

@@ -88,6 +88,7 @@ const (
 	ExceededTimeLimit             Code = 262
 	OperationNotSupportedInTxn    Code = 263
 	ClientDisconnect              Code = 279
+	NoQueryExecutionPlans         Code = 291
 	QueryExceededMemoryNoDiskUse  Code = 292
 	ObjectIsBusy                  Code = 314
 	APIVersionError               Code = 322

@@ -45,6 +45,7 @@ type simple struct {
 var (
 	opsDesc        = prometheus.NewDesc("oxbow_operations_total", "Statements as serverStatus counts them in opcounters.", []string{"type"}, nil)
 	refusedDesc    = prometheus.NewDesc("oxbow_refused_total", "Connections, logins and messages refused by a limit, by the limit's key.", []string{"limit"}, nil)
+	guardedDesc    = prometheus.NewDesc("oxbow_guarded_total", "Commands that no index serves and a guard is set for, by what became of them.", []string{"outcome"}, nil)
 	memoryDesc     = prometheus.NewDesc("oxbow_memory_reserved_bytes", "Memory of the clients' part, by use.", []string{"use"}, nil)
 	commandsDesc   = prometheus.NewDesc("oxbow_collection_commands_total", "Commands by collection; the busiest have a series each.", []string{"collection"}, nil)
 	secondsDesc    = prometheus.NewDesc("oxbow_collection_seconds_total", "Time of commands by collection; the busiest have a series each.", []string{"collection"}, nil)
@@ -87,7 +88,7 @@ func (f *Figures) Describe(out chan<- *prometheus.Desc) {
 	for _, s := range f.simple {
 		out <- s.desc
 	}
-	for _, d := range []*prometheus.Desc{opsDesc, refusedDesc, memoryDesc, commandsDesc, secondsDesc, partitionsDesc, oldestDesc, leaseDesc, seenDesc, ageDesc, gatewaysDesc} {
+	for _, d := range []*prometheus.Desc{opsDesc, refusedDesc, guardedDesc, memoryDesc, commandsDesc, secondsDesc, partitionsDesc, oldestDesc, leaseDesc, seenDesc, ageDesc, gatewaysDesc} {
 		out <- d
 	}
 }
@@ -102,6 +103,9 @@ func (f *Figures) Collect(out chan<- prometheus.Metric) {
 	}
 	for limit, n := range f.from.Counters.RefusedByLimits() {
 		out <- prometheus.MustNewConstMetric(refusedDesc, prometheus.CounterValue, float64(n), limit)
+	}
+	for outcome, n := range f.from.Counters.GuardedCommands() {
+		out <- prometheus.MustNewConstMetric(guardedDesc, prometheus.CounterValue, float64(n), outcome)
 	}
 	for use, n := range f.from.Memory.Figures().By {
 		out <- prometheus.MustNewConstMetric(memoryDesc, prometheus.GaugeValue, float64(n), memory.Use(use).String())
