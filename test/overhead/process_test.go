@@ -182,7 +182,7 @@ const layouts = `
 catalog: gateway
 backends: {second: {uri: "mongodb://%s/"}}
 collections:
-  fla.time: {time: {field: time, unit: s, every: hour}, ahead: 1000}
+  fla.time: {time: {field: time, unit: s, every: hour}, ahead: 1}
   fla.hash: {hash: {field: dev, count: 16}}
 `
 
