@@ -93,6 +93,8 @@ type Collection struct {
 	Fanout   int // partitions that one command is sent to at a time
 	UUID     [16]byte
 
+	ByPartition bool // ordered writes keep their order within each partition only
+
 	config *config.Collection
 	record *record          // nil only where no catalog made the collection: in tests
 	byName map[string][]int // physical namespace → indexes into All
@@ -134,6 +136,8 @@ func newCollection(cfg *config.Collection, r *record, all []route.Partition, sha
 		record:   r,
 		byName:   make(map[string][]int, len(all)),
 		physical: make(map[place]int, len(all)),
+
+		ByPartition: cfg.Ordered == config.OrderedPartition,
 	}
 	route.Sort(all)
 	for i, p := range all {

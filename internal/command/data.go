@@ -112,6 +112,8 @@ func (d *Data) named(database, name string) (view, error) {
 	src := plan.Source{Database: database, Name: name, Collection: s.Collection(database + "." + name)}
 	if src.Collection == nil {
 		src.Backend = s.BackendFor(database)
+	} else {
+		src.ByPartition = src.Collection.ByPartition
 	}
 	return view{s, src}, nil
 }

@@ -23,7 +23,7 @@ func (d *Data) insert(ctx context.Context, req *Request, reply *Reply) error {
 		return err
 	}
 	options := writeOptions(&in.Generic, req)
-	result, err := d.replanned(a.source, len(in.Documents), in.Ordered, func(src plan.Source, only []int32) (*backend.WriteReply, error) {
+	result, err := d.replanned(a.source, len(in.Documents), in.Ordered && !a.source.ByPartition, func(src plan.Source, only []int32) (*backend.WriteReply, error) {
 		some := *in
 		some.Documents = pick(in.Documents, only)
 		var p *plan.Insert

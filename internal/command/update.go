@@ -36,7 +36,7 @@ func (d *Data) update(ctx context.Context, req *Request, reply *Reply) error {
 		return err
 	}
 	options := writeOptions(&u.Generic, req)
-	result, err := d.replanned(a.source, len(u.Updates), u.Ordered, func(src plan.Source, only []int32) (*backend.WriteReply, error) {
+	result, err := d.replanned(a.source, len(u.Updates), u.Ordered && !a.source.ByPartition, func(src plan.Source, only []int32) (*backend.WriteReply, error) {
 		some := *u
 		some.Updates = pick(u.Updates, only)
 		var p *plan.Write

@@ -64,11 +64,12 @@ func (cfg *Config) readCollection(r *report, e entry, path string) (Collection, 
 	cfg.readRetention(&c, m)
 	cfg.readOver(&c, m)
 	c.Fanout = m.whole("fanout", 1, mostFanout, DefaultWidth)
+	c.Ordered = Ordered(m.choice("ordered", int(OrderedCollection), "collection", "partition"))
 	cfg.readReading(m, e.key, c.Over)
 	cfg.readGuard(m, e.key, c.Over)
-	m.refusePlanned("fields", "idTime", "legacy", "order", "ordered", "move", "gene")
+	m.refusePlanned("fields", "idTime", "legacy", "order", "move", "gene")
 	name, at := m.text("name")
-	m.close("time", "hash", "keep", "hold", "ahead", "late", "over", "fanout", "read", "reads", "guard", "name")
+	m.close("time", "hash", "keep", "hold", "ahead", "late", "over", "fanout", "ordered", "read", "reads", "guard", "name")
 	if len(r.list) > before {
 		return c, false
 	}

@@ -72,8 +72,18 @@ type Collection struct {
 	Over     []string      // backends that partitions are spread over; at least one
 	Fanout   int           // partitions that one command is sent to at a time
 	As       As
+	Ordered  Ordered
 	Template Template // names of partitions
 }
+
+// Ordered says how far the order of ordered writes goes.
+type Ordered uint8
+
+// The two answers: over the collection as in MongoDB, where a server behind takes a command for each run of neighbours; or within each partition.
+const (
+	OrderedCollection Ordered = iota
+	OrderedPartition
+)
 
 // As says what a partition of a time layout is.
 type As uint8

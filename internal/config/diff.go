@@ -7,7 +7,7 @@ import (
 
 // Diff says why a running gateway can't go from one configuration to another, or nil. made tells whether a collection has partitions:
 // then its fields, units, kinds of layout and hash count stay, and so does its entry, since documents would become unroutable. every, zone, as, over
-// and name apply to partitions made from now on; keep, hold, ahead, late and fanout at once. Backends stay as they are.
+// and name apply to partitions made from now on; keep, hold, ahead, late, fanout and ordered at once. Backends stay as they are.
 func Diff(from, to *Config, made func(namespace string) bool) error {
 	var reasons []error
 	for i := range from.Backends {

@@ -32,7 +32,7 @@ collections:
     ahead: 3
     late: recreate
     name: "{collection}{yymmdd}"
-  im.user: {hash: {field: uid, count: 32}, over: [rs1, local]}
+  im.user: {hash: {field: uid, count: 32}, over: [rs1, local], ordered: partition}
   fla.both:
     time:
       field: t.at
@@ -67,12 +67,12 @@ func TestParse(t *testing.T) {
 		t.Errorf("%+v, %+v", c, l)
 	}
 	c = cfg.Collection("im.user")
-	if h := c.Layout.Hash; h.Field.String() != "uid" || h.Count != 32 || c.Layout.Time != nil || strings.Join(c.Over, " ") != "rs1 local" {
+	if h := c.Layout.Hash; h.Field.String() != "uid" || h.Count != 32 || c.Layout.Time != nil || strings.Join(c.Over, " ") != "rs1 local" || c.Ordered != OrderedPartition {
 		t.Errorf("%+v, %+v", c, h)
 	}
 	c = cfg.Collection("fla.both")
 	if l := c.Layout.Time; l.Unit != route.Date || l.Every != route.Hour || l.Zone != time.UTC || l.Keep != 0 || l.Ahead != DefaultAhead ||
-		l.Late != route.Reject || c.Hold != DefaultHold || c.As != AsDatabase || c.Layout.Hash.Count != 64 || strings.Join(c.Over, " ") != "local" {
+		l.Late != route.Reject || c.Hold != DefaultHold || c.As != AsDatabase || c.Ordered != OrderedCollection || c.Layout.Hash.Count != 64 || strings.Join(c.Over, " ") != "local" {
 		t.Errorf("%+v, %+v", c, l)
 	}
 }
@@ -165,6 +165,7 @@ func TestParseRefuses(t *testing.T) {
 		{"hash count huge", entry + "hash: {field: u, count: 99999999999999999999}", "from 1 to 1024"},
 		{"gene", entry + "hash: {field: u, gene: {of: uid, bits: 8}}", "oxbow.yaml:3:22: collections.a.b.hash.gene: is planned, not built yet"},
 		{"field dictionary", entry + "hash: {field: u}\n    fields: {name: n}", "oxbow.yaml:4:5: collections.a.b.fields: is planned, not built yet"},
+		{"order of writes", entry + "hash: {field: u}\n    ordered: slot", "ordered"},
 		{"legacy", entry + "hash: {field: u}\n    legacy: old", "is planned, not built yet"},
 		{"no every", entry + "time: {field: t}", "collections.a.b.time: needs every"},
 		{"wrong every", entry + "time: {field: t, every: year}", "must be one of minute, hour, day, week, month, not \"year\""},

@@ -79,7 +79,7 @@ type fixture struct {
 var now = time.Date(2001, 1, 4, 12, 0, 0, 0, time.UTC).UnixMilli()
 
 // newFixture has the days 1 to 3 January 2001 of "at" as partitions on the backend local ("time") or on rs1 ("remote"), two slots of "k" on
-// rs1 and rs2 ("hash"), or four ("spread").
+// rs1 and rs2 ("hash"), or four ("spread", and "parted" with ordered: partition).
 func newFixture(t testing.TB, layout string) *fixture {
 	t.Helper()
 	f := &fixture{exec: &Executor{Backends: map[string]backend.Backend{}}, backends: map[string]*scripted{}}
@@ -106,15 +106,15 @@ func newFixture(t testing.TB, layout string) *fixture {
 			name := map[string]string{"time": "local", "remote": "rs1"}[layout]
 			add(route.Partition{Backend: name, Collection: "c" + start.Format("_0102"), Slot: -1, Start: start.UnixMilli(), End: start.AddDate(0, 0, 1).UnixMilli()})
 		}
-	case "hash", "spread":
-		c.Table.Layout.Hash = &route.Hash{Field: bson.ParsePath("k"), Count: map[string]int{"hash": 2, "spread": 4}[layout]}
+	case "hash", "spread", "parted":
+		c.Table.Layout.Hash = &route.Hash{Field: bson.ParsePath("k"), Count: map[string]int{"hash": 2, "spread": 4, "parted": 4}[layout]}
 		for slot := range c.Table.Layout.Hash.Count {
 			add(route.Partition{Backend: "rs" + strconv.Itoa(slot%2+1), Collection: "c_" + strconv.Itoa(slot), Slot: slot, Start: route.MinTime, End: route.MaxTime})
 		}
 	default:
 		t.Fatalf("there is no layout %q", layout)
 	}
-	f.source = plan.Source{Database: "db", Name: "c", Collection: c}
+	f.source = plan.Source{Database: "db", Name: "c", Collection: c, ByPartition: layout == "parted"}
 	return f
 }
 

@@ -28,13 +28,13 @@ func (e *Executor) Insert(ctx context.Context, p *plan.Insert, o Options) (*back
 	for i, r := range p.Runs {
 		steps[i] = plan.Together{Run: r}
 	}
-	w := writing{exec: e, name: "insert", sequence: "documents", collection: p.Namespace, options: o, ordered: p.Ordered}
+	w := writing{exec: e, name: "insert", sequence: "documents", collection: p.Namespace, options: o, ordered: p.Ordered, byPartition: p.Ordered && p.ByPartition}
 	return w.run(ctx, steps, p.Errors)
 }
 
 // Write runs the plan of an update or delete.
 func (e *Executor) Write(ctx context.Context, p *plan.Write, o Options) (*backend.WriteReply, error) {
-	w := writing{exec: e, name: p.Name, sequence: p.Name + "s", collection: p.Namespace, options: o, ordered: p.Ordered}
+	w := writing{exec: e, name: p.Name, sequence: p.Name + "s", collection: p.Namespace, options: o, ordered: p.Ordered, byPartition: p.Ordered && p.ByPartition}
 	w.options.Let = p.Let
 	return w.run(ctx, p.Steps, p.Errors)
 }
@@ -47,6 +47,8 @@ type writing struct {
 	collection string // the application's namespace
 	options    Options
 	ordered    bool
+
+	byPartition bool // ordered, within each partition only
 }
 
 // outcome is what a step did.
@@ -55,13 +57,17 @@ type outcome struct {
 	err   error // the step got no reply, or one with ok: 0
 }
 
-// run runs the steps: one after the other until the first error in an ordered write, at once otherwise. refused are the statements that the
+// run runs the steps: one after the other until the first error in an ordered write, at once otherwise, and as far as partitions differ where the order
+// holds within each only. refused are the statements that the
 // plan itself refused. The error is one of the command as a whole: a backend that gave no reply.
 func (w *writing) run(ctx context.Context, steps []plan.Step, refused []backend.WriteError) (*backend.WriteReply, error) {
 	var outcomes []outcome
-	if w.ordered || len(steps) == 1 {
+	switch {
+	case w.byPartition:
+		outcomes = w.inPhases(ctx, steps)
+	case w.ordered || len(steps) == 1:
 		outcomes = w.inOrder(ctx, steps)
-	} else {
+	default:
 		outcomes = w.atOnce(ctx, steps)
 	}
 	total := &backend.WriteReply{}
@@ -77,7 +83,7 @@ func (w *writing) run(ctx context.Context, steps []plan.Step, refused []backend.
 		met := concern{total.ConcernError, total.Labels}
 		return nil, met.inError(failure)
 	}
-	if !w.ordered || len(total.Errors) == 0 {
+	if !w.ordered || w.byPartition || len(total.Errors) == 0 {
 		total.Errors = append(total.Errors, refused...)
 	}
 	slices.SortFunc(total.Errors, func(a, b backend.WriteError) int { return cmp.Compare(a.Index, b.Index) })
@@ -102,12 +108,62 @@ func (w *writing) inOrder(ctx context.Context, steps []plan.Step) []outcome {
 	for _, s := range steps {
 		o := w.step(ctx, s)
 		outcomes = append(outcomes, o)
-		if o.err != nil || w.ordered && len(o.reply.Errors) > 0 {
+		if o.err != nil || w.ordered && o.failed() {
 			break
 		}
 	}
 	return outcomes
 }
+
+// inPhases runs the steps that concern different partitions at once, and what meets one of these again behind them. It stops at the phase with an error.
+func (w *writing) inPhases(ctx context.Context, steps []plan.Step) []outcome {
+	var outcomes []outcome
+	for len(steps) > 0 {
+		n := plan.AtOnce(steps)
+		phase := w.atOnce(ctx, steps[:n])
+		outcomes, steps = append(outcomes, phase...), steps[n:]
+		if slices.ContainsFunc(phase, outcome.failed) {
+			if !slices.ContainsFunc(phase, outcome.failedForGood) {
+				outcomes = append(outcomes, untried(steps))
+			}
+			break
+		}
+	}
+	return outcomes
+}
+
+// failed reports whether a step had an error.
+func (o outcome) failed() bool { return o.err != nil || len(o.reply.Errors) > 0 }
+
+// failedForGood reports whether a step had an error that planning it again does not mend.
+func (o outcome) failedForGood() bool {
+	return o.err != nil || slices.ContainsFunc(o.reply.Errors, func(e backend.WriteError) bool { return e.Err.Code != mongoerr.StaleConfig })
+}
+
+// untried is the outcome of steps that wait for others which have to be planned again, and so have they.
+func untried(steps []plan.Step) (o outcome) {
+	for _, s := range steps {
+		switch s := s.(type) {
+		case plan.Together:
+			o.again(s.Index)
+		case plan.Each:
+			o.again([]int32{s.Index})
+		case plan.First:
+			o.again([]int32{s.Index})
+		}
+	}
+	return o
+}
+
+// again gives statements the error of such as have to be planned again.
+func (o *outcome) again(index []int32) {
+	for _, i := range index {
+		o.reply.Errors = append(o.reply.Errors, backend.WriteError{Index: i, Err: errStale})
+	}
+}
+
+// errStale is the error of statements that were not tried, since others before them have to be planned again.
+var errStale = mongoerr.New(mongoerr.StaleConfig, "a partition was dropped while the write was on its way")
 
 func (w *writing) atOnce(ctx context.Context, steps []plan.Step) []outcome {
 	outcomes := make([]outcome, len(steps))
@@ -147,10 +203,14 @@ func (w *writing) together(ctx context.Context, r *plan.Run) outcome {
 		concern := backend.WriteReply{ConcernError: parsed.ConcernError, Labels: parsed.Labels}
 		return outcome{reply: concern, err: w.refused(r, e)}
 	}
+	stale := len(r.Index) // the first statement that met a partition which is gone
 	for i := range parsed.Errors {
 		e := &parsed.Errors[i]
 		if !r.Has(e.Index) {
 			return outcome{err: strayIndex(r.Backend, e.Index)}
+		}
+		if e.Err.Code == mongoerr.StaleConfig {
+			stale = min(stale, int(e.Index))
 		}
 		e.Err = backend.RenameError(e.Err, r.Namespace(int(e.Index)), w.collection)
 		e.Index = r.Index[e.Index]
@@ -162,7 +222,11 @@ func (w *writing) together(ctx context.Context, r *plan.Run) outcome {
 		}
 		u.Index = r.Index[u.Index]
 	}
-	return outcome{reply: *parsed}
+	o := outcome{reply: *parsed}
+	if w.byPartition && stale < len(r.Index) {
+		o.again(r.Index[stale+1:]) // the backend has stopped there
+	}
+	return o
 }
 
 // passing returns the error of a statement of a retryable write after which the driver is to send the command again: a server that steps down in the
@@ -182,7 +246,7 @@ func (w *writing) passing(reply *backend.WriteReply) *mongoerr.Error {
 // stale is the outcome of a run that was not sent because its partition was dropped after it had been planned: all of its statements can be planned again.
 func (w *writing) stale(r *plan.Run, err error) outcome {
 	index := r.Index
-	if w.ordered {
+	if w.ordered && !w.byPartition {
 		index = index[:1]
 	}
 	var o outcome

@@ -12,7 +12,9 @@ import (
 type Insert struct {
 	Namespace string // the application's
 	Ordered   bool
-	Runs      []Run
+	// ByPartition: an ordered insert keeps its order within each partition only, so runs of several go out at once.
+	ByPartition bool
+	Runs        []Run
 	// Missing are the places whose partitions must be made before the plan can be run: make them and plan again.
 	Missing []route.Place
 	// Errors are the documents that have no place, by index; with Ordered at most one, and nothing behind it is in Runs.
@@ -48,9 +50,8 @@ type Abilities func(name string) backend.Abilities
 
 // NewInsert plans an insert at now (milliseconds since 1970). fill makes what the documents leave to the server.
 func NewInsert(in *statement.Insert, src Source, abilities Abilities, fill statement.Fill, now int64) *Insert {
-	p := &Insert{Namespace: src.Namespace(), Ordered: in.Ordered}
-	g := grouping{ordered: in.Ordered, abilities: abilities}
-	targets := make(map[int]*Target)
+	p := &Insert{Namespace: src.Namespace(), Ordered: in.Ordered, ByPartition: src.ByPartition}
+	g := newGathering(src, abilities, len(in.Documents))
 	for i, doc := range in.Documents {
 		partition, stored, err := p.place(doc, src, fill, now)
 		if err != nil {
@@ -60,18 +61,15 @@ func NewInsert(in *statement.Insert, src Source, abilities Abilities, fill state
 			}
 			continue
 		}
-		if partition < 0 {
-			continue
+		if partition >= 0 {
+			g.add(int32(i), stored, partition)
 		}
-		t := targets[partition]
-		if t == nil {
-			made := src.target(partition)
-			t = &made
-			targets[partition] = t
-		}
-		g.add(t, true, int32(i), stored)
 	}
-	p.Runs = g.runs
+	if in.Ordered && !p.ByPartition {
+		p.Runs = g.neighbours()
+	} else {
+		p.Runs = g.together()
+	}
 	return p
 }
 
@@ -96,55 +94,4 @@ func addMissing(missing []route.Place, p route.Place) []route.Place {
 		return missing
 	}
 	return append(missing, p)
-}
-
-// grouping puts statements together into runs.
-type grouping struct {
-	ordered   bool
-	abilities Abilities
-	runs      []Run
-	open      map[runKey]int // of an unordered write: the run of a target
-	last      runKey
-}
-
-// runKey tells what one run takes.
-type runKey struct {
-	target Target
-	pinned bool
-}
-
-// add appends a statement to the run that can take it, or begins one.
-func (g *grouping) add(t *Target, pinned bool, index int32, doc bson.Document) {
-	whole := g.abilities(t.Backend).OneBatch
-	key := runKey{*t, pinned}
-	if whole {
-		key.target = Target{Backend: t.Backend}
-	}
-	i, found := g.find(key)
-	if !found {
-		i = len(g.runs)
-		g.runs = append(g.runs, Run{Backend: t.Backend, Namespaces: []backend.Namespace{t.Namespace}, Pinned: pinned})
-		g.remember(key, i)
-	} else if whole {
-		g.runs[i].Namespaces = append(g.runs[i].Namespaces, t.Namespace)
-	}
-	g.runs[i].Index = append(g.runs[i].Index, index)
-	g.runs[i].Statements = append(g.runs[i].Statements, doc)
-}
-
-// find returns the run that takes a statement for key: the last one where order counts, any of the same key elsewhere.
-func (g *grouping) find(key runKey) (int, bool) {
-	if g.ordered {
-		return len(g.runs) - 1, len(g.runs) > 0 && g.last == key
-	}
-	i, ok := g.open[key]
-	return i, ok
-}
-
-func (g *grouping) remember(key runKey, run int) {
-	g.last = key
-	if g.open == nil {
-		g.open = make(map[runKey]int)
-	}
-	g.open[key] = run
 }

@@ -119,7 +119,8 @@ func planned(body bson.Document, src Source) (string, error) {
 	return "", fmt.Errorf("no plan for %s", name)
 }
 
-// source is db.c with a layout: by day of "at" (the first five days of 2001), by "k" into two slots, by both (two days), plain.
+// source is db.c with a layout: by day of "at" (the first five days of 2001), on one server ("remote", and "parted" with ordered: partition), by "k" into two
+// slots, by both (two days), plain.
 func source(t *testing.T, layout string) Source {
 	t.Helper()
 	src := Source{Database: "db", Name: "c", Backend: "local"}
@@ -128,7 +129,7 @@ func source(t *testing.T, layout string) Source {
 	}
 	c := &catalog.Collection{Database: "db", Name: "c", Created: true}
 	days, slots := 1, 1
-	if layout == "time" || layout == "remote" || layout == "both" {
+	if layout == "time" || layout == "remote" || layout == "parted" || layout == "both" {
 		c.Table.Layout.Time = &route.Time{Field: bson.ParsePath("at"), Unit: route.Date, Every: route.Day, Zone: time.UTC, Ahead: 2}
 		days = 5
 	}
@@ -144,13 +145,13 @@ func source(t *testing.T, layout string) Source {
 			c.Table.Partitions = append(c.Table.Partitions, partitionOf(c, layout, d, s))
 		}
 	}
-	src.Collection = c
+	src.Collection, src.ByPartition = c, layout == "parted"
 	return src
 }
 
 func partitionOf(c *catalog.Collection, layout string, day, slot int) route.Partition {
 	p := route.Partition{Backend: "local", Database: "db", Collection: "c", Slot: -1, Start: route.MinTime, End: route.MaxTime, Generation: 1, State: route.Active}
-	if layout == "remote" {
+	if layout == "remote" || layout == "parted" {
 		p.Backend = "rs"
 	}
 	if c.Table.Layout.Time != nil {

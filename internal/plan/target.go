@@ -55,6 +55,8 @@ type Source struct {
 	Name       string
 	Collection *catalog.Collection // nil: plain
 	Backend    string              // of a plain one
+	// ByPartition: an ordered write keeps its order within each partition only. It is the layout's answer when the command began, for the whole of it.
+	ByPartition bool
 }
 
 // Namespace returns "database.collection".

@@ -17,9 +17,11 @@ type Write struct {
 	Namespace string // the application's
 	Let       bson.Document
 	Ordered   bool
-	Steps     []Step
-	Missing   []route.Place        // as in Insert
-	Errors    []backend.WriteError // as in Insert
+	// ByPartition: an ordered write keeps its order within each partition only. What goes at once is what AtOnce says.
+	ByPartition bool
+	Steps       []Step
+	Missing     []route.Place        // as in Insert
+	Errors      []backend.WriteError // as in Insert
 }
 
 // Step is what becomes of one statement, or of several neighbours that go out together.
@@ -101,8 +103,8 @@ type writer struct {
 
 func newWriter(name string, let bson.Document, ordered bool, src Source, abilities Abilities, env query.Env) *writer {
 	return &writer{
-		plan: &Write{Name: name, Namespace: src.Namespace(), Let: let, Ordered: ordered}, src: src, env: env,
-		group: grouping{ordered: ordered, abilities: abilities},
+		plan: &Write{Name: name, Namespace: src.Namespace(), Let: let, Ordered: ordered, ByPartition: src.ByPartition}, src: src, env: env,
+		group: grouping{neighbours: ordered && !src.ByPartition, abilities: abilities},
 	}
 }
 
@@ -120,12 +122,20 @@ func (w *writer) add(s Step) {
 	w.plan.Steps = append(w.plan.Steps, s)
 }
 
+// gather puts a statement that concerns one partition together with others. In an ordered write none overtakes another of its partition.
+func (w *writer) gather(t *Target, pinned bool, index int32, statement bson.Document) {
+	if w.plan.Ordered && w.group.elsewhere(t, pinned) {
+		w.flush()
+	}
+	w.group.add(t, pinned, index, statement)
+}
+
 // flush turns the gathered runs into steps.
 func (w *writer) flush() {
 	for _, r := range w.group.runs {
 		w.plan.Steps = append(w.plan.Steps, Together{r})
 	}
-	w.group.runs, w.group.open = nil, nil
+	w.group.reset()
 }
 
 func (w *writer) done() *Write {
@@ -145,7 +155,7 @@ func (w *writer) delete(index int32, d *statement.DeleteOne) error {
 	switch {
 	case len(routed.Targets) == 0:
 	case len(routed.Targets) == 1:
-		w.group.add(&routed.Targets[0], w.pinned(r), index, d.Raw)
+		w.gather(&routed.Targets[0], w.pinned(r), index, d.Raw)
 	case d.Limit == 0:
 		w.add(Each{Index: index, Statement: d.Raw, Routed: routed})
 	default:
@@ -172,7 +182,7 @@ func (w *writer) update(index int32, u *statement.UpdateOne) error {
 		return err
 	}
 	if guard == nil && len(stay.Targets) == 1 && (!u.Upsert || r.One != nil) {
-		w.group.add(&stay.Targets[0], w.pinned(r), index, u.Raw)
+		w.gather(&stay.Targets[0], w.pinned(r), index, u.Raw)
 		return nil
 	}
 	raw, upsert := w.upsert(update, u)
