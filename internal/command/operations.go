@@ -26,16 +26,17 @@ type Operations struct {
 
 // Operation is one running command. Its fields are guarded by the lock of its Operations.
 type Operation struct {
-	id        int32
-	name      string
-	namespace string
-	command   bson.Document // aliases the request, good while the operation is registered
-	conn      *Conn
-	started   time.Time
-	cancel    context.CancelCauseFunc
-	goesOn    bool // when its client is gone
-	unlisted  bool
-	killed    bool
+	id         int32
+	name       string
+	namespace  string
+	command    bson.Document   // aliases the request, as statements do: good while the operation is registered
+	statements []bson.Document // of an update or delete that brings them beside its body
+	conn       *Conn
+	started    time.Time
+	cancel     context.CancelCauseFunc
+	goesOn     bool // when its client is gone
+	unlisted   bool
+	killed     bool
 
 	session    cursor.SessionID
 	hasSession bool
@@ -60,7 +61,7 @@ func (o *Operations) begin(req *Request, entry *Entry, secret bool, now time.Tim
 		o.mu.lastID = 1
 	}
 	*op = Operation{
-		id: o.mu.lastID, name: req.Name, namespace: namespaceOf(req, entry), command: req.Body, conn: req.Conn,
+		id: o.mu.lastID, name: req.Name, namespace: namespaceOf(req, entry), command: req.Body, statements: shownStatements(req), conn: req.Conn,
 		started: now, cancel: cancel, goesOn: o.goesOn(req, entry), unlisted: entry.Unlisted,
 		session: req.session, hasSession: req.Session != nil, passing: entry.NoSession,
 		secret: secret,
@@ -177,8 +178,11 @@ func (o *Operations) Running() int {
 	return len(o.mu.running)
 }
 
-// shownCommand is the largest command that currentOp shows whole, in bytes.
-const shownCommand = 1 << 10
+// shownCommand is the largest command that currentOp shows whole, in bytes; shownStatement is what one more of its statements needs beside itself.
+const (
+	shownCommand   = 1 << 10
+	shownStatement = 16
+)
 
 // Connect puts a connection on the list.
 func (o *Operations) Connect(c *Conn) {
@@ -252,13 +256,42 @@ func (op *Operation) document(now time.Time, host string) bson.Document {
 	if op.secret {
 		dst = appendName(dst, "command", op.command)
 	} else {
-		dst = appendCommand(dst, "command", op.command)
+		dst = appendCommand(dst, "command", op.whole())
 	}
 	if lsid, ok := bson.Get(op.command, "lsid"); ok {
 		dst = bsoncore.AppendValueElement(dst, "lsid", lsid)
 	}
 	dst = bsoncore.AppendBooleanElement(dst, "killPending", op.killed)
 	dst = bsoncore.AppendInt32Element(dst, "numYields", 0)
+	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+	return dst
+}
+
+// shownStatements are the statements that tell what a command is about.
+func shownStatements(req *Request) []bson.Document {
+	if kind := kindOf(req.Name); kind != kindUpdate && kind != kindRemove {
+		return nil
+	}
+	docs, _ := req.Sequence(kindNames[kindOf(req.Name)].statements)
+	return docs
+}
+
+// whole is the command with the first of its statements in the place where a body has them, as many as can be shown.
+func (op *Operation) whole() bson.Document {
+	if len(op.statements) == 0 || len(op.command) > shownCommand {
+		return op.command
+	}
+	at, dst := bsoncore.AppendDocumentStart(nil)
+	dst = append(dst, op.command[4:len(op.command)-1]...)
+	var list int32
+	list, dst = bsoncore.AppendArrayElementStart(dst, kindNames[kindOf(op.name)].statements)
+	for i, s := range op.statements {
+		if i > 0 && len(dst)+len(s)+shownStatement > shownCommand {
+			break
+		}
+		dst = bsoncore.AppendDocumentElement(dst, index(i), s)
+	}
+	dst, _ = bsoncore.AppendArrayEnd(dst, list)
 	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
 	return dst
 }
