@@ -3,7 +3,6 @@ package oxbow_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"oxbow"
+	"oxbow/internal/admin/admintest"
 )
 
 // open opens a gateway that serves HTTP, and a client of it.
@@ -42,27 +42,6 @@ func open(t *testing.T, more string) (*oxbow.Gateway, *mongo.Client) {
 	return g, client
 }
 
-func get(t *testing.T, g *oxbow.Gateway, path, token string) (int, string) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+g.HTTPAddr().String()+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(body)
-}
-
 func TestMetrics(t *testing.T) {
 	g, client := open(t, "http: 127.0.0.1:0\ncollections:\n  fla.log:\n    time: {field: at, every: minute}\n    keep: 1h\n")
 	log := client.Database("fla").Collection("log")
@@ -82,7 +61,7 @@ func TestMetrics(t *testing.T) {
 	for i := range 50 {
 		client.Database("fla").RunCommand(t.Context(), bson.D{{Key: fmt.Sprintf("made%dUp", i), Value: 1}})
 	}
-	status, text := get(t, g, "/metrics", "")
+	status, text := admintest.Get(t, g.HTTPAddr(), "/metrics", "")
 	if status != http.StatusOK {
 		t.Fatalf("%d: %s", status, text)
 	}
@@ -105,11 +84,11 @@ func TestMetrics(t *testing.T) {
 		t.Error("a command that a client made up has a series")
 	}
 	for _, path := range []string{"/healthz", "/readyz"} {
-		if status, text := get(t, g, path, ""); status != http.StatusOK {
+		if status, text := admintest.Get(t, g.HTTPAddr(), path, ""); status != http.StatusOK {
 			t.Errorf("%s: %d %s", path, status, text)
 		}
 	}
-	if status, _ := get(t, g, "/nothing", ""); status != http.StatusNotFound {
+	if status, _ := admintest.Get(t, g.HTTPAddr(), "/nothing", ""); status != http.StatusNotFound {
 		t.Errorf("/nothing: %d", status)
 	}
 }
@@ -122,14 +101,14 @@ func TestMetricsTakeTheToken(t *testing.T) {
 	}
 	g, _ := open(t, fmt.Sprintf("http: {listen: 127.0.0.1:0, token: %s}\n", file))
 	for _, wrong := range []string{"", "a token", token + "s"} {
-		if status, text := get(t, g, "/metrics", wrong); status != http.StatusUnauthorized || strings.Contains(text, token) {
+		if status, text := admintest.Get(t, g.HTTPAddr(), "/metrics", wrong); status != http.StatusUnauthorized || strings.Contains(text, token) {
 			t.Errorf("%q: %d %s", wrong, status, text)
 		}
 	}
-	if status, _ := get(t, g, "/metrics", token); status != http.StatusOK {
+	if status, _ := admintest.Get(t, g.HTTPAddr(), "/metrics", token); status != http.StatusOK {
 		t.Errorf("the token: %d", status)
 	}
-	if status, _ := get(t, g, "/healthz", ""); status != http.StatusOK {
+	if status, _ := admintest.Get(t, g.HTTPAddr(), "/healthz", ""); status != http.StatusOK {
 		t.Errorf("health: %d", status)
 	}
 	if err := os.WriteFile(file, []byte("short"), 0o600); err != nil {

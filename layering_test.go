@@ -85,6 +85,7 @@ var may = map[string][]string{
 	"server":              {"backend", "bson", "command", "memory", "mongoerr", "wire"},
 	"observe":             {"backend", "catalog", "command", "cursor", "exec", "memory", "mongoerr", "route"},
 	"admin":               {},
+	"admin/admintest":     {},
 	"engine":              {"bson", "memory", "mongoerr", "query"},
 	"backend/embedded":    {"backend", "bson", "engine", "memory", "mongoerr", "query", "statement"},
 	"backend/remote":      {"backend", "bson", "memory", "mongoerr"},

@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -11,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"oxbow/internal/admin/admintest"
 )
 
 // broken is a figure that can't be read.
@@ -40,25 +41,7 @@ func serve(t *testing.T, ready error) (get func(path, token string) (int, string
 			t.Error(err)
 		}
 	})
-	return func(path, token string) (int, string) {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Addr().String()+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if token != "" {
-			req.Header.Set("Authorization", "Bearer "+token)
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		body, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return resp.StatusCode, string(body)
-	}, log
+	return func(path, token string) (int, string) { return admintest.Get(t, s.Addr(), path, token) }, log
 }
 
 // One figure that can't be read takes none of the others along, and says why in the log only.

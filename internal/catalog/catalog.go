@@ -212,6 +212,18 @@ func (c *Catalog) gate(ns string) (*gate, error) {
 	return g, nil
 }
 
+// beginChange waits until nothing else of a collection changes, and keeps it so until release is called.
+func (c *Catalog) beginChange(ctx context.Context, ns string) (release func(), err error) {
+	g, err := c.gate(ns)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.changes.acquire(ctx); err != nil {
+		return nil, err
+	}
+	return g.changes.release, nil
+}
+
 // publish puts what was stored of a collection into a new snapshot: its record (nil: no other one), partitions that were added or changed, and those
 // that are forgotten. What has come from other gateways meanwhile, and is newer, stays.
 func (c *Catalog) publish(ns string, r *record, put, gone []route.Partition) {

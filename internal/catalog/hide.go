@@ -29,14 +29,11 @@ func (c *Catalog) Undo(ctx context.Context, ns, name string) error {
 	if err != nil || !c.Shared() {
 		return err
 	}
-	g, err := c.gate(ns)
+	release, err := c.beginChange(ctx, ns)
 	if err != nil {
 		return err
 	}
-	if err := g.changes.acquire(ctx); err != nil {
-		return err
-	}
-	defer g.changes.release()
+	defer release()
 	return c.deciding(ctx, func() error {
 		p, err := c.partition(ns, name)
 		if err != nil || p.State != route.Returning || !c.mine(p) {
@@ -48,14 +45,11 @@ func (c *Catalog) Undo(ctx context.Context, ns, name string) error {
 
 // turn changes a partition that is in a state.
 func (c *Catalog) turn(ctx context.Context, ns, name string, from route.State, change func(*route.Partition)) error {
-	g, err := c.gate(ns)
+	release, err := c.beginChange(ctx, ns)
 	if err != nil {
 		return err
 	}
-	if err := g.changes.acquire(ctx); err != nil {
-		return err
-	}
-	defer g.changes.release()
+	defer release()
 	err = c.deciding(ctx, func() error {
 		before, err := c.partition(ns, name)
 		if err != nil {

@@ -15,14 +15,11 @@ import (
 // Concurrent calls for one range make it once. It creates the collection if need be. A range whose documents are refused by now, since keep has passed it, is not
 // made.
 func (c *Catalog) Ensure(ctx context.Context, ns string, places []route.Place) (*Snapshot, error) {
-	g, err := c.gate(ns)
+	release, err := c.beginChange(ctx, ns)
 	if err != nil {
 		return nil, err
 	}
-	if err := g.changes.acquire(ctx); err != nil {
-		return nil, err
-	}
-	defer g.changes.release()
+	defer release()
 	for _, p := range places {
 		for at := p.Start; ; {
 			end, err := c.decideRange(ctx, ns, at)
@@ -41,14 +38,11 @@ func (c *Catalog) Ensure(ctx context.Context, ns string, places []route.Place) (
 // Create records a collection as created, with the options of the create command; of a collection with a hash layout only, its partitions
 // are made. NamespaceExists if it is there with other options.
 func (c *Catalog) Create(ctx context.Context, ns string, options bson.Document) (*Snapshot, error) {
-	g, err := c.gate(ns)
+	release, err := c.beginChange(ctx, ns)
 	if err != nil {
 		return nil, err
 	}
-	if err := g.changes.acquire(ctx); err != nil {
-		return nil, err
-	}
-	defer g.changes.release()
+	defer release()
 	found := false
 	err = c.deciding(ctx, func() error {
 		col := c.Snapshot().Collection(ns)

@@ -4,10 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	driver "go.mongodb.org/mongo-driver/v2/bson"
-
-	"oxbow/internal/backend"
-	"oxbow/internal/bson"
 	"oxbow/internal/mongoerr"
 	"oxbow/test/inprocess"
 )
@@ -22,26 +18,7 @@ catalog: kept
 collections:
   p.split: {hash: {field: k, count: 2}}
 `)
-	run := func(command, db string) (mongoerr.Code, string) {
-		var raw driver.D
-		if err := driver.UnmarshalExtJSON([]byte(command), false, &raw); err != nil {
-			t.Fatalf("%s: %v", command, err)
-		}
-		body, err := driver.Marshal(append(raw, driver.E{Key: "$db", Value: db}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		reply, err := g.Run(t.Context(), &backend.Request{Body: bson.Document(body)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		code, _ := bson.Get(reply, "code")
-		n, _ := code.AsInt64OK()
-		message, _ := bson.Get(reply, "errmsg")
-		text, _ := message.StringValueOK()
-		return mongoerr.Code(n), text
-	}
-	if code, text := run(`{"create": "split"}`, "p"); code != 0 {
+	if code, text := g.Code(t, "p", `{"create": "split"}`); code != 0 {
 		t.Fatalf("create: %s: %s", code, text)
 	}
 
@@ -73,20 +50,20 @@ collections:
 			"p": mongoerr.CommandNotSupported, "other": mongoerr.CommandNotSupported, "admin": mongoerr.CommandNotSupported,
 			"q": mongoerr.CommandNotFound, "e": mongoerr.CommandNotFound, "kept": mongoerr.Unauthorized,
 		} {
-			if code, text := run(command, db); code != want {
+			if code, text := g.Code(t, db, command); code != want {
 				t.Errorf("%s on %s: %s: %s, not %s", command, db, code, text, want)
 			}
 		}
 	}
 	for _, command := range about {
 		for _, db := range []string{"p", "q", "other"} {
-			if code, text := run(command, db); code != mongoerr.CommandNotFound || !strings.HasPrefix(text, "no such command") {
+			if code, text := g.Code(t, db, command); code != mongoerr.CommandNotFound || !strings.HasPrefix(text, "no such command") {
 				t.Errorf("%s on %s: %s: %s", command, db, code, text)
 			}
 		}
 	}
 	for command, want := range reaching {
-		if code, text := run(command, "p"); code != want {
+		if code, text := g.Code(t, "p", command); code != want {
 			t.Errorf("%s: %s: %s, not %s", command, code, text, want)
 		}
 	}
@@ -95,29 +72,19 @@ collections:
 // TestSideCollections: a pipeline that a backend would run whole does not read the catalog, nor a collection with a layout as if it were empty.
 func TestSideCollections(t *testing.T) {
 	g := inprocess.Open(t, "backends: {local: {embedded: local}}\ncollections: {d.split: {hash: {field: k, count: 2}}}\n")
-	run := func(command string) mongoerr.Code {
-		var raw driver.Raw
-		if err := driver.UnmarshalExtJSON([]byte(command), false, &raw); err != nil {
-			t.Fatal(err)
-		}
-		reply, err := g.Run(t.Context(), &backend.Request{Body: bson.Document(raw)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		code, _ := bson.Get(reply, "code")
-		n, _ := code.AsInt64OK()
-		return mongoerr.Code(n)
-	}
-	for command, want := range map[string]mongoerr.Code{
-		`{"aggregate": "c", "pipeline": [{"$lookup": {"from": {"db": "oxbow", "coll": "partitions"}, "as": "x", "pipeline": []}}], "cursor": {}, "$db": "d"}`:     mongoerr.Unauthorized,
-		`{"aggregate": "c", "pipeline": [{"$facet": {"a": [{"$lookup": {"from": {"db": "oxbow", "coll": "x"}, "as": "x"}}]}}], "cursor": {}, "$db": "e"}`:         mongoerr.Unauthorized,
-		`{"explain": {"aggregate": "c", "pipeline": [{"$lookup": {"from": {"db": "oxbow", "coll": "x"}, "as": "x", "pipeline": []}}], "cursor": {}}, "$db": "d"}`: mongoerr.Unauthorized,
-		`{"aggregate": 1, "pipeline": [{"$documents": []}, {"$unionWith": "split"}], "cursor": {}, "$db": "d"}`:                                                   mongoerr.CommandNotSupported,
-		`{"aggregate": 1, "pipeline": [{"$documents": []}, {"$lookup": {"from": {"db": "d", "coll": "split"}, "as": "x"}}], "cursor": {}, "$db": "e"}`:            mongoerr.CommandNotSupported,
-		`{"aggregate": "c", "pipeline": [{"$lookup": {"from": "split", "localField": "a", "foreignField": "b", "as": "x"}}], "cursor": {}, "$db": "d"}`:           0,
+	for _, c := range []struct {
+		db, command string
+		want        mongoerr.Code
+	}{
+		{"d", `{"aggregate": "c", "pipeline": [{"$lookup": {"from": {"db": "oxbow", "coll": "partitions"}, "as": "x", "pipeline": []}}], "cursor": {}}`, mongoerr.Unauthorized},
+		{"e", `{"aggregate": "c", "pipeline": [{"$facet": {"a": [{"$lookup": {"from": {"db": "oxbow", "coll": "x"}, "as": "x"}}]}}], "cursor": {}}`, mongoerr.Unauthorized},
+		{"d", `{"explain": {"aggregate": "c", "pipeline": [{"$lookup": {"from": {"db": "oxbow", "coll": "x"}, "as": "x", "pipeline": []}}], "cursor": {}}}`, mongoerr.Unauthorized},
+		{"d", `{"aggregate": 1, "pipeline": [{"$documents": []}, {"$unionWith": "split"}], "cursor": {}}`, mongoerr.CommandNotSupported},
+		{"e", `{"aggregate": 1, "pipeline": [{"$documents": []}, {"$lookup": {"from": {"db": "d", "coll": "split"}, "as": "x"}}], "cursor": {}}`, mongoerr.CommandNotSupported},
+		{"d", `{"aggregate": "c", "pipeline": [{"$lookup": {"from": "split", "localField": "a", "foreignField": "b", "as": "x"}}], "cursor": {}}`, 0},
 	} {
-		if code := run(command); code != want {
-			t.Errorf("%s: %s, not %s", command, code, want)
+		if code, text := g.Code(t, c.db, c.command); code != c.want {
+			t.Errorf("%s: %s: %s, not %s", c.command, code, text, c.want)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	driver "go.mongodb.org/mongo-driver/v2/bson"
 
 	"oxbow/internal/backend"
 	"oxbow/internal/backend/embedded"
@@ -22,6 +23,7 @@ import (
 	"oxbow/internal/config"
 	"oxbow/internal/cursor"
 	"oxbow/internal/exec"
+	"oxbow/internal/mongoerr"
 	"oxbow/internal/plan"
 	"oxbow/internal/route"
 )
@@ -117,6 +119,28 @@ func (g *Gateway) Run(ctx context.Context, req *backend.Request) (bson.Document,
 		return reply.Document, nil
 	}
 	return reply.Elements, nil
+}
+
+// Code runs a command, written as Extended JSON without its $db, on a database, and returns the error's code and message; 0 and "" if there is none.
+func (g *Gateway) Code(t testing.TB, db, command string) (mongoerr.Code, string) {
+	t.Helper()
+	var body driver.D
+	if err := driver.UnmarshalExtJSON([]byte(command), false, &body); err != nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+	raw, err := driver.Marshal(append(body, driver.E{Key: "$db", Value: db}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply, err := g.Run(t.Context(), &backend.Request{Body: raw})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, _ := bson.Get(reply, "code")
+	n, _ := code.AsInt64OK()
+	message, _ := bson.Get(reply, "errmsg")
+	text, _ := message.StringValueOK()
+	return mongoerr.Code(n), text
 }
 
 // Abilities are those of a server.
