@@ -1,0 +1,138 @@
+package maintain
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// turns lets a few jobs take a step at a time. Where several wait, the one goes next that has had the least time for its priority, so that none waits for another's
+// backlog.
+type turns struct {
+	now func() time.Duration // monotonic
+
+	mu      sync.Mutex
+	free    int
+	line    []*turn
+	reached time.Duration // what the last one that went had had
+}
+
+func newTurns(atOnce int, now func() time.Duration) *turns { return &turns{now: now, free: atOnce} }
+
+// turn is one job's part in turns.
+type turn struct {
+	all *turns
+
+	// Below all.mu.
+	weight  int
+	had     time.Duration // of time, divided by weight
+	holding bool
+	from    time.Duration
+	granted chan struct{}
+	waiting int // questions to the throttle that wait
+}
+
+// leastTurn is what a step counts at least.
+const leastTurn = time.Millisecond
+
+// join returns the part of a job; one that comes later has no claim on the time before.
+func (t *turns) join(weight int) *turn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return &turn{all: t, weight: weight, had: t.reached}
+}
+
+// weigh changes the priority.
+func (p *turn) weigh(weight int) {
+	p.all.mu.Lock()
+	defer p.all.mu.Unlock()
+	p.weight = weight
+}
+
+// take waits for the job's turn, or for the end of ctx.
+func (p *turn) take(ctx context.Context) error {
+	t := p.all
+	t.mu.Lock()
+	p.had = max(p.had, t.reached)
+	if t.free > 0 && len(t.line) == 0 {
+		t.free--
+		p.hold()
+		t.mu.Unlock()
+		return nil
+	}
+	p.granted = make(chan struct{})
+	t.line = append(t.line, p)
+	t.mu.Unlock()
+	select {
+	case <-p.granted:
+		return nil
+	case <-ctx.Done():
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, other := range t.line {
+		if other == p {
+			t.line = append(t.line[:i], t.line[i+1:]...)
+			return context.Cause(ctx)
+		}
+	}
+	p.release() // it was granted meanwhile
+	return context.Cause(ctx)
+}
+
+// leave ends the turn, if the job has one.
+func (p *turn) leave() {
+	p.all.mu.Lock()
+	defer p.all.mu.Unlock()
+	p.release()
+}
+
+// lend lets others go while the job's step waits for its throttle, until regain.
+func (p *turn) lend() {
+	p.all.mu.Lock()
+	defer p.all.mu.Unlock()
+	p.waiting++
+	p.release()
+}
+
+// regain takes the turn again once nothing of the step waits any more.
+func (p *turn) regain(ctx context.Context) error {
+	p.all.mu.Lock()
+	p.waiting--
+	again := p.waiting == 0 && !p.holding
+	p.all.mu.Unlock()
+	if !again {
+		return nil
+	}
+	return p.take(ctx)
+}
+
+// hold begins the turn. The caller holds mu.
+func (p *turn) hold() {
+	p.holding, p.from = true, p.all.now()
+	p.all.reached = max(p.all.reached, p.had)
+}
+
+// release ends the turn and gives it to the next. The caller holds mu.
+func (p *turn) release() {
+	if !p.holding {
+		return
+	}
+	t := p.all
+	p.holding = false
+	p.had += max(t.now()-p.from, leastTurn) / time.Duration(p.weight)
+	if len(t.line) == 0 {
+		t.free++
+		return
+	}
+	first := 0
+	for i, other := range t.line {
+		if other.had < t.line[first].had {
+			first = i
+		}
+	}
+	next := t.line[first]
+	t.line = append(t.line[:first], t.line[first+1:]...)
+	next.hold()
+	close(next.granted)
+}
