@@ -105,11 +105,11 @@ func (s *Set) statusLocked() driver.D {
 			state, health = "(not reachable/healthy)", 0
 		}
 		doc := driver.D{{Key: "_id", Value: i}, {Key: "name", Value: m.Host}, {Key: "health", Value: float64(health)}, {Key: "state", Value: stateNumbers[m.State]}, {Key: "stateStr", Value: state}}
-		if m.State != "ARBITER" {
+		switch {
+		case m.Down:
+			doc = append(doc, driver.E{Key: "optimeDate", Value: time.Unix(0, 0)}, driver.E{Key: "lastHeartbeatMessage", Value: "Error connecting to " + m.Host})
+		case m.State != "ARBITER":
 			doc = append(doc, driver.E{Key: "optimeDate", Value: now.Add(-m.Lag)})
-		}
-		if m.Down {
-			doc = append(doc, driver.E{Key: "lastHeartbeatMessage", Value: "Error connecting to " + m.Host})
 		}
 		members = append(members, doc)
 		if !m.NoVote {
