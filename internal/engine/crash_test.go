@@ -363,7 +363,7 @@ func mustBeOrphanless(t *testing.T, db *DB) {
 	}
 }
 
-func mustFilter(t *testing.T, d bson.Document) *query.Filter {
+func mustFilter(t testing.TB, d bson.Document) *query.Filter {
 	t.Helper()
 	f, err := query.ParseFilter(d, query.Env{})
 	if err != nil {

@@ -23,15 +23,15 @@ type fetcher struct {
 // maxMisses bounds how seldom a step is tried: once in 128 documents. A step in vain costs itself and makes the next seek dearer.
 const maxMisses = 7
 
-func newFetcher(documents []byte, snapshot *pebble.Snapshot) (*fetcher, error) {
-	iter, err := snapshot.NewIter(&pebble.IterOptions{LowerBound: documents, UpperBound: prefixEnd(documents)})
+func newFetcher(documents []byte, from pebble.Reader) (*fetcher, error) {
+	iter, err := from.NewIter(&pebble.IterOptions{LowerBound: documents, UpperBound: prefixEnd(documents)})
 	if err != nil {
 		return nil, fmt.Errorf("open iterator: %w", err)
 	}
 	return &fetcher{iter: iter, key: slices.Clone(documents), prefix: len(documents)}, nil
 }
 
-// document returns the document with an _id, good until the next call, or nil.
+// document returns the document with an _id, by its key, good until the next call, or nil.
 func (f *fetcher) document(id []byte) (bson.Document, error) {
 	f.key = append(f.key[:f.prefix], id...)
 	if f.wait--; f.wait < 0 {

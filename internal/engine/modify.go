@@ -13,6 +13,9 @@ import (
 // groupDocuments is how many documents a statement on many changes in one batch.
 const groupDocuments = 128
 
+// stepDocuments is from how many documents on a group is read with one iterator, which steps from each to the next, and not with a look-up each.
+const stepDocuments = 8
+
 // change is an update or a delete under way.
 type change struct {
 	query  Query
@@ -186,6 +189,12 @@ func (w *writer) changeGroup(t *Table, c *change, keys [][]byte) (done int, err 
 	defer w.db.latches.release(held)
 	g := group{w: w, t: t, v: v, c: c, alone: len(keys) == 1, arrays: newArrays(t), b: w.db.pebble.NewBatch()}
 	defer g.close()
+	w.prepareGone(len(v.indexes))
+	if len(keys) >= stepDocuments {
+		if g.fetch, err = newFetcher(t.documentPrefix, w.db.pebble); err != nil {
+			return 0, err
+		}
+	}
 	for _, k := range keys {
 		more, err := g.one(k)
 		if err != nil {

@@ -19,6 +19,7 @@ type group struct {
 	c       *change
 	b       *pebble.Batch
 	arrays  *arrays
+	fetch   *fetcher // nil: documents are looked up one by one
 	alone   bool
 	uniques []latch // taken for new unique keys
 
@@ -31,10 +32,18 @@ type group struct {
 func (g *group) close() {
 	g.w.db.latches.release(g.uniques)
 	g.b.Close()
+	g.fetch.close()
 }
 
 // one reads a latched document and changes it in the batch. It reports whether it could be done in this group.
 func (g *group) one(key []byte) (done bool, err error) {
+	if g.fetch != nil {
+		old, err := g.fetch.document(idKey(key))
+		if old == nil || err != nil {
+			return err == nil, err
+		}
+		return g.change(key, old)
+	}
 	old, closer, err := g.w.db.pebble.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return true, nil
@@ -43,6 +52,11 @@ func (g *group) one(key []byte) (done bool, err error) {
 		return false, fmt.Errorf("read document: %w", err)
 	}
 	defer closer.Close()
+	return g.change(key, old)
+}
+
+// change changes a document as it is, if it matches.
+func (g *group) change(key []byte, old bson.Document) (done bool, err error) {
 	ok, index, err := matchAt(g.c.query.Filter, old)
 	if err != nil || !ok {
 		return true, err
@@ -66,9 +80,7 @@ func (g *group) remove(key []byte, old bson.Document) error {
 	}
 	for i := range g.v.indexes {
 		for k := range g.w.old[i].len() {
-			if err := g.b.Delete(g.w.old[i].key(k), nil); err != nil {
-				return fmt.Errorf("delete entry: %w", err)
-			}
+			g.w.gone[i].add(g.w.old[i].key(k))
 		}
 	}
 	if err := g.b.DeleteSized(key, uint32(len(old)), nil); err != nil {
@@ -78,6 +90,20 @@ func (g *group) remove(key []byte, old bson.Document) error {
 	g.modified++
 	if g.c.image == ReturnOld {
 		g.image = bytes.Clone(old)
+	}
+	return nil
+}
+
+// deleteEntries puts the deletions of removed documents' entries into the batch, index by index and each in order: a memtable takes a key close to the one
+// before without a search from its top.
+func (g *group) deleteEntries() error {
+	for i := range g.w.gone {
+		for _, key := range g.w.gone[i].inOrder() {
+			if err := g.b.Delete(key, nil); err != nil {
+				return fmt.Errorf("delete entry: %w", err)
+			}
+		}
+		g.w.gone[i].reset()
 	}
 	return nil
 }
@@ -203,6 +229,9 @@ func (g *group) commit() (err error) {
 }
 
 func (g *group) commitBatch() (err error) {
+	if err := g.deleteEntries(); err != nil {
+		return err
+	}
 	if g.w.inserts.scratch, err = g.t.count(g.b, g.delta, g.w.inserts.scratch); err != nil {
 		return fmt.Errorf("count: %w", err)
 	}

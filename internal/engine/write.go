@@ -144,6 +144,7 @@ type writer struct {
 	inserts insertRun
 	old     []entries // of the document before, an index each
 	new     []entries // of the document after
+	gone    []keyList // entries of removed documents, an index each
 	doc     []byte    // a document under construction
 	key     []byte
 	held    []latch
