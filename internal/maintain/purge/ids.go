@@ -89,13 +89,7 @@ func (x *exporting) step(ctx context.Context, s *idsState, t Target, pace mainta
 // begin looks for an index, and makes sure that it leads to what goes and to little else.
 func (x *exporting) begin(ctx context.Context, s *idsState, t Target, what cut) error {
 	c := &collection{t}
-	var a access
-	var err error
-	if what.time.path != "" {
-		a, err = c.keyed(ctx, what, what.time.path)
-	} else {
-		a, err = c.chosen(ctx, what.filter)
-	}
+	a, err := c.reached(ctx, what)
 	if err != nil {
 		return err
 	}
