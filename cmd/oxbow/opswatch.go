@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -39,6 +40,9 @@ func watchCommand(o *opsOptions) *cobra.Command {
 			var err error
 			if w.policy.Action, err = kill.ParseAction(w.action); err != nil {
 				return fmt.Errorf("--action: %w", err)
+			}
+			if w.every <= 0 || w.length < 0 {
+				return errors.New("--every must be above 0, and --for not negative")
 			}
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()

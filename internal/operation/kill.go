@@ -22,15 +22,8 @@ func Kill(ctx context.Context, d Deployment, o *Operation) (gone bool, err error
 	if o.Internal != "" {
 		return false, fmt.Errorf("operation %s on %s is not killed: it is %s", o.Number(), o.Member, o.Internal)
 	}
-	b, err := d.On(ctx, o.Member)
-	if err != nil {
+	if err := kill(ctx, d, o); err != nil {
 		return false, err
-	}
-	_, err = backend.Ask(ctx, b, backend.Command("admin", func(dst []byte) []byte {
-		return bsoncore.AppendValueElement(bsoncore.AppendInt32Element(dst, "killOp", 1), "op", o.ID)
-	}))
-	if err != nil {
-		return false, fmt.Errorf("kill operation %s on %s: %w", o.Number(), o.Member, err)
 	}
 	until := time.Now().Add(KillPatience)
 	for {
@@ -49,6 +42,21 @@ func Kill(ctx context.Context, d Deployment, o *Operation) (gone bool, err error
 	}
 }
 
+// kill sends the kill, and does not wait.
+func kill(ctx context.Context, d Deployment, o *Operation) error {
+	b, err := d.On(ctx, o.Member)
+	if err != nil {
+		return err
+	}
+	_, err = backend.Ask(ctx, b, backend.Command("admin", func(dst []byte) []byte {
+		return bsoncore.AppendValueElement(bsoncore.AppendInt32Element(dst, "killOp", 1), "op", o.ID)
+	}))
+	if err != nil {
+		return fmt.Errorf("kill operation %s on %s: %w", o.Number(), o.Member, err)
+	}
+	return nil
+}
+
 func stillRuns(ctx context.Context, d Deployment, o *Operation) (bool, error) {
 	list, err := on(ctx, d, o.Member)
 	if err != nil {
@@ -60,4 +68,36 @@ func stillRuns(ctx context.Context, d Deployment, o *Operation) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// KillTagged kills all operations whose comment is tag, on every member, Oxbow's own jobs' among them, and returns when none is left. A member that does not tell
+// what it runs is an error: something may run there.
+func KillTagged(ctx context.Context, d Deployment, tag string) error {
+	for {
+		list, silent, err := List(ctx, d)
+		if err != nil {
+			return fmt.Errorf("look for what carries %s: %w", tag, err)
+		}
+		left := 0
+		for i := range list {
+			if o := &list[i]; o.Comment == tag {
+				left++
+				if err := kill(ctx, d, o); err != nil {
+					return err
+				}
+			}
+		}
+		switch {
+		case left > 0:
+		case len(silent) > 0:
+			return fmt.Errorf("look for what carries %s: %s does not tell: %s", tag, silent[0].Member, silent[0].Why)
+		default:
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(killLook):
+		}
+	}
 }

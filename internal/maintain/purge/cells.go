@@ -2,6 +2,7 @@ package purge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -114,12 +115,15 @@ func (e *emptier) border(ctx context.Context, s span, size int) (bson.Value, boo
 	return v, err == nil, err
 }
 
+// errArray is a document whose key has become an array since the index was looked at.
+var errArray = errors.New("a document has an array where its key belongs")
+
 // keyOf reads a document's key.
 func (e *emptier) keyOf(doc bson.Document) (bson.Value, error) {
 	v, ok, array := bson.ParsePath(e.path).Lookup(doc)
 	switch {
 	case array:
-		return v, &Refusal{Reason: fmt.Sprintf("a document has an array in %s since the index was looked at: use ids", e.path)}
+		return v, errArray
 	case !ok:
 		return v, fmt.Errorf("a document that was found by %s has none", e.path)
 	}

@@ -50,7 +50,12 @@ func (c *clearing) Step(ctx context.Context, checkpoint bson.Document, pace main
 
 // clear sends one delete of everything.
 func (c *clearing) clear(ctx context.Context, on *collection, what cut) (n, bytes int64, err error) {
-	a, err := on.reached(ctx, what)
+	var a access
+	if what.time.path != "" {
+		a, err = on.keyed(ctx, what, what.time.path)
+	} else {
+		a, err = on.chosen(ctx, what.filter)
+	}
 	if err != nil {
 		return 0, 0, err
 	}

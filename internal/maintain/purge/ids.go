@@ -89,7 +89,13 @@ func (x *exporting) step(ctx context.Context, s *idsState, t Target, pace mainta
 // begin looks for an index, and makes sure that it leads to what goes and to little else.
 func (x *exporting) begin(ctx context.Context, s *idsState, t Target, what cut) error {
 	c := &collection{t}
-	a, err := c.reached(ctx, what)
+	var a access
+	var err error
+	if what.time.path != "" {
+		a, err = c.keyed(ctx, what, what.time.path)
+	} else {
+		a, err = c.chosen(ctx, what.filter)
+	}
 	if err != nil {
 		return err
 	}

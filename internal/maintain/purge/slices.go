@@ -24,6 +24,7 @@ type slicesState struct {
 	Now    int64           `bson:"now"` // at the pass's beginning, in milliseconds; 0: each step has its own
 	Target string          `bson:"target"`
 	Index  string          `bson:"index"`
+	Arrays bool            `bson:"arrays"`
 	Held   bson.Document   `bson:"held,omitempty"`
 	At     driver.RawValue `bson:"at,omitempty"` // nothing below it is left
 	Begun  bool            `bson:"begun"`
@@ -153,12 +154,12 @@ func (s *slicing) emptier(ctx context.Context, state *slicesState, what cut, at 
 			return nil, err
 		}
 		state.Target, state.Begun = s.targets[at].name(), true
-		state.Index, state.Held = a.index, a.held
+		state.Index, state.Arrays, state.Held = a.index, a.arrays, a.held
 		state.At = raw(what.time.lo)
 	}
 	e := s.emptiers[at]
 	if e == nil {
-		a := access{state.Index, state.Held}
+		a := access{index: state.Index, arrays: state.Arrays, held: state.Held}
 		e = s.options.emptier(ctx, c, nil, what.time.path, a, s.size)
 		e.whole = s.options.Unpaced
 		s.emptiers[at] = e
