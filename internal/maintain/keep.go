@@ -207,8 +207,8 @@ func (h *run) soon(d time.Duration, do func()) {
 	context.AfterFunc(h.ctx, func() { timer.Stop() })
 }
 
-// tellEntry puts down how a stretch of work ended: in the history, unless nothing came of it, and in the job.
-func (h *run) tellEntry(e ending) error {
+// tellEntry puts down how a stretch of work ended: in the history, unless nothing came of it, and in the job; with the same write it may free the lease.
+func (h *run) tellEntry(e ending, free bool) error {
 	wall, monotonic := h.opts.Clock()
 	h.mu.Lock()
 	from, pass := h.mu.stretch, h.mu.pass
@@ -224,6 +224,9 @@ func (h *run) tellEntry(e ending) error {
 	h.mu.spent, h.mu.stretch.begin = h.spentNow(monotonic), reading{wall, monotonic}
 	set := append(h.progress(), driver.E{Key: "state", Value: e.state}, driver.E{Key: "reason", Value: e.reason}, driver.E{Key: "next", Value: e.next},
 		driver.E{Key: "because", Value: e.reason}, driver.E{Key: "notBefore", Value: e.next}, driver.E{Key: "last", Value: entry}, driver.E{Key: "entries", Value: h.mu.entries})
+	if free {
+		set = append(set, driver.E{Key: "lease.owner", Value: ""})
+	}
 	if e.ended {
 		set = append(set, driver.E{Key: "ended", Value: e.state})
 	}

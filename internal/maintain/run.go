@@ -288,7 +288,7 @@ func (h *run) stay(e ending) bool {
 	if wait := e.next.Sub(wall); wait > stayFor || h.ended() != nil || !h.spec.Windows.In(e.next) {
 		return false
 	}
-	if err := h.tellEntry(e); err != nil || !h.sleep(e) {
+	if err := h.tellEntry(e, false); err != nil || !h.sleep(e) {
 		return false
 	}
 	wall, monotonic := h.opts.Clock()
@@ -362,15 +362,8 @@ func (h *run) leave(e ending, killed error) error {
 	if e.lost {
 		return errors.New(e.reason)
 	}
-	if err := h.tellEntry(e); err != nil {
-		return err
-	}
-	if killed != nil {
-		return nil // the lease runs out by itself, and who takes it kills first
-	}
-	return h.store(func(ctx context.Context) error {
-		return h.opts.Store.put(ctx, h.held, driver.D{{Key: "$set", Value: driver.D{{Key: "lease.owner", Value: ""}}}})
-	})
+	// With killed the lease runs out by itself, and who takes it kills first.
+	return h.tellEntry(e, killed == nil)
 }
 
 // interrupted is the cause of a step's end.
