@@ -43,7 +43,7 @@ func (t *Throttle) DropPace(l Limits) *Pace { return t.pace(l, true) }
 func (t *Throttle) pace(l Limits, frees bool) *Pace {
 	p := &Pace{throttle: t, frees: frees}
 	p.mu.limits, p.mu.changed = l, make(chan struct{})
-	p.mu.documents, p.mu.bytes = rate.NewLimiter(rate.Inf, 1), rate.NewLimiter(rate.Inf, 1)
+	p.emptyLocked()
 	p.mu.search = newSearch()
 	return p
 }
@@ -56,8 +56,14 @@ func (p *Pace) SetLimits(l Limits) {
 		return
 	}
 	p.mu.limits = l
+	p.emptyLocked()
 	close(p.mu.changed)
 	p.mu.changed = make(chan struct{})
+}
+
+// emptyLocked begins with limits of which nothing is saved up: the first step pays for itself.
+func (p *Pace) emptyLocked() {
+	p.mu.documents, p.mu.bytes = rate.NewLimiter(rate.Inf, 1), rate.NewLimiter(rate.Inf, 1)
 }
 
 // Verdict returns the verdict for the job, with its reason.

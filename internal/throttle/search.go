@@ -17,7 +17,7 @@ const (
 	searchFrom = 500
 	searchMost = 1e6
 	growTwice  = 2.0  // seconds
-	growSlowly = 0.05 // a second
+	growSlowly = 0.02 // a second
 	giveWay    = 0.05 // a second
 )
 
