@@ -55,22 +55,23 @@ type Options struct {
 
 // Gateway is a running gateway.
 type Gateway struct {
-	options  Options
-	log      *slog.Logger
-	backends map[string]backend.Backend
-	memory   config.Memory
-	budget   *memory.Budget // of memory.Clients
-	catalog  *catalog.Catalog
-	lanes    *exec.Lanes
-	server   *server.Server
-	table    *command.Table
-	doors    *doors
-	admin    *admin.Server // nil: HTTP is not served
-	runner   *partition.Runner
-	stop     context.CancelFunc
-	stopping atomic.Bool
-	done     chan struct{} // closed when upkeep has ended
-	failed   chan error    // what Serve returned
+	options   Options
+	log       *slog.Logger
+	backends  map[string]backend.Backend
+	memory    config.Memory
+	budget    *memory.Budget // of memory.Clients
+	catalog   *catalog.Catalog
+	lanes     *exec.Lanes
+	server    *server.Server
+	table     *command.Table
+	doors     *doors
+	admin     *admin.Server // nil: HTTP is not served
+	runner    *partition.Runner
+	throttles *throttles
+	stop      context.CancelFunc
+	stopping  atomic.Bool
+	done      chan struct{} // closed when upkeep has ended
+	failed    chan error    // what Serve returned
 }
 
 // Open checks the configuration, opens the backends and serves. Nothing has been started when it returns an error.
@@ -137,6 +138,7 @@ func (g *Gateway) serve(recent *command.RecentLog, cfg *config.Config) {
 		Users:   g.catalog, Authorize: cfg.Authorize, Slow: cfg.Slow, KillAbandoned: cfg.KillAbandoned,
 		Sections: []command.StatusSection{{Name: "oxbow", Append: g.appendStatus}},
 	})
+	g.throttles = newThrottles(g.backends, cfg.Throttle, backend.Namespace{Database: cfg.CatalogDatabase(), Collection: "canary"}, g.log)
 	started := g.options.now()
 	g.runner = partition.New(partition.Options{
 		Catalog: g.catalog, Log: g.log, Every: g.options.UpkeepEvery, BackendTime: partition.HelloTime(g.backends),
@@ -151,7 +153,8 @@ func (g *Gateway) serve(recent *command.RecentLog, cfg *config.Config) {
 		Counters: counters, Table: g.table, Cursors: cursors, Sessions: sessions, Memory: g.budget, Catalog: g.catalog.Snapshot, Sharing: g.catalog.Sharing, Now: g.options.now,
 	}))
 	metrics.Add(&observe.Backends{Remote: g.remote(), Lanes: g.lanes})
-	g.table.Observe(metrics)
+	metrics.Add(&observe.Throttles{Running: g.throttles.all})
+	g.table.Observe(observers{metrics, g.throttles.traffic})
 	g.table.SetLimits(tableLimits(cfg))
 	g.server = server.New(g.doors.clients, g.table, counters, g.log, server.Options{Limits: serverLimits(cfg), Memory: g.budget, TLS: g.doors.tls, StallTimeout: g.options.stallTimeout})
 	running, stop := context.WithCancel(context.Background())
@@ -202,6 +205,7 @@ func (g *Gateway) Reload(ctx context.Context) error {
 	g.table.SetLimits(tableLimits(cfg))
 	g.server.SetLimits(serverLimits(cfg))
 	g.lanes.SetLimit(cfg.Fanout)
+	g.throttles.set(cfg.Throttle)
 	g.log.Info("configuration reloaded", "file", g.options.File)
 	return nil
 }
@@ -215,5 +219,5 @@ func (g *Gateway) Close(ctx context.Context) error {
 	}
 	g.stop()
 	<-g.done
-	return errors.Join(err, closeBackends(g.backends))
+	return errors.Join(err, g.throttles.close(), closeBackends(g.backends))
 }

@@ -6,6 +6,7 @@ import (
 
 	"oxbow/internal/auth"
 	"oxbow/internal/route"
+	"oxbow/internal/throttle"
 )
 
 // Config is a checked configuration.
@@ -28,6 +29,7 @@ type Config struct {
 	Fanout      int               // commands to partitions that all commands have under way at a time, beyond one each
 	Limits      Limits            // of what clients may take
 	Reads       Reads             // of collections that say nothing else
+	Throttle    throttle.Settings // of the jobs' pace
 	// KillAbandoned ends a command that changes documents when its client is gone ("abandoned: kill").
 	KillAbandoned bool
 

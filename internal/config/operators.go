@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"oxbow/internal/throttle"
 )
 
 // readSlow reads the key slow: a time such as 250ms, or 0 for none.
@@ -20,6 +22,18 @@ func (cfg *Config) readSlow(m *mapping) {
 		return
 	}
 	cfg.Slow = d
+}
+
+// readThrottle reads the key throttle: where the jobs' pace is slowed and stopped, in terms as throttle.Parse reads them.
+func (cfg *Config) readThrottle(m *mapping) {
+	text, n := m.text("throttle")
+	if n == nil {
+		return
+	}
+	var err error
+	if cfg.Throttle, err = throttle.Parse(text); err != nil {
+		m.add(n, "throttle", "%s", err)
+	}
 }
 
 // readHTTP reads the key http: an address, or {listen: an address, token: a file}. Beyond loopback it takes a token.

@@ -47,12 +47,13 @@ func Parse(name string, data []byte) (*Config, error) {
 	cfg.checkCertificates(m)
 	cfg.readHTTP(m)
 	cfg.readSlow(m)
+	cfg.readThrottle(m)
 	cfg.KillAbandoned = m.choice("abandoned", 0, "finish", "kill") == 1
 	cfg.readReads(m)
 	cfg.readGuard(m, "", cfg.backendNames())
 	cfg.readLimits(m)
 	cfg.Fanout = m.whole("fanout", 1, mostFanout, DefaultFanout)
-	m.close("listen", "limits", "fanout", "memory", "http", "slow", "abandoned", "reads", "guard", "tls", "auth", "users", "backends", "catalog", "lease", "longest", "databases", "collections")
+	m.close("listen", "limits", "fanout", "memory", "http", "slow", "abandoned", "reads", "guard", "throttle", "tls", "auth", "users", "backends", "catalog", "lease", "longest", "databases", "collections")
 	if err := r.err(); err != nil {
 		return nil, err
 	}

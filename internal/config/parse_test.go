@@ -108,6 +108,7 @@ func TestParseRefuses(t *testing.T) {
 		{"hold below lease and longest", "backends: {r: {uri: mongodb://h}}\ncollections:\n  a.b: {time: {field: t, every: day}, hold: 69s}",
 			"collections.a.b.hold: 1m9s is less than lease + longest (10s + 1m0s)"},
 		{"wrong slow", "slow: lots", "oxbow.yaml:1:7: slow: \"lots\" is not a time"},
+		{"throttle without sense", "throttle: lag<2s, disk<5%", "oxbow.yaml:1:11: throttle: \"disk<5%\": write disk>"},
 		{"wrong abandoned", "abandoned: stop", "oxbow.yaml:1:12: abandoned: must be one of finish, kill, not \"stop\""},
 		{"slow below a millisecond", "slow: 5us", "is not a time"},
 		{"HTTP with another key", "http: {listen: 127.0.0.1:1, tls: x}", "http.tls: is not a key here"},

@@ -43,13 +43,16 @@ func (p *canaryProbe) Look(context.Context) (Verdict, error) {
 	if p.collection.Collection == "" {
 		return Verdict{}, Absent("no collection for it was named")
 	}
+	now := time.Now()
+	if !p.traffic.wanted(now) {
+		return Verdict{}, Absent("no job asks for its pace")
+	}
 	p.mu.Lock()
 	failed := p.failed
 	p.mu.Unlock()
 	if failed != nil {
 		return Verdict{}, failed
 	}
-	now := time.Now()
 	took, n := p.window.Quantile(now, canarySpan, .9)
 	if n < 2*canaryLeast {
 		return Verdict{State: Stop, Probe: Canary, Reason: fmt.Sprintf("the canary has sung %d times of %d", n/2, canaryLeast)}, nil
@@ -57,7 +60,7 @@ func (p *canaryProbe) Look(context.Context) (Verdict, error) {
 	return judgeTime(now, p.settings.Load(), Canary, "the p90 of the canary", took, &p.usual, p.traffic.idle(now)), nil
 }
 
-// Run implements Runner: the canary sings until ctx ends, and takes its document away then.
+// Run implements Runner: the canary sings while a job asks for its pace, until ctx ends, and takes its document away then.
 func (p *canaryProbe) Run(ctx context.Context) {
 	if p.collection.Collection == "" {
 		return
@@ -66,15 +69,22 @@ func (p *canaryProbe) Run(ctx context.Context) {
 	id := host + ":" + strconv.Itoa(os.Getpid())
 	ticker := time.NewTicker(canaryEvery)
 	defer ticker.Stop()
+	sang := false
 	for ctx.Err() == nil {
-		err := p.sing(ctx, id)
-		p.mu.Lock()
-		p.failed = err
-		p.mu.Unlock()
+		if p.traffic.wanted(time.Now()) {
+			sang = true
+			err := p.sing(ctx, id)
+			p.mu.Lock()
+			p.failed = err
+			p.mu.Unlock()
+		}
 		select {
 		case <-ctx.Done():
 		case <-ticker.C:
 		}
+	}
+	if !sang {
+		return
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()

@@ -7,5 +7,5 @@
 // verdict is logged once; what a server does not report makes a probe absent, by name, and not failed; limits and thresholds can be changed at any time;
 // a low disk raises the pace, never past a stop.
 //
-// A file a probe. cmd and the root package make a Throttle for each deployment that jobs work on, and give each job a Pace of it (maintain.Pace).
+// A file a probe. cmd and the root package make a Throttle for each deployment that jobs work on, and give each job a Pace of it, a maintain.Throttle.
 package throttle

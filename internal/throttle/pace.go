@@ -7,26 +7,22 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
-)
 
-// Limits are a job's full pace.
-type Limits struct {
-	Documents float64 // a second; 0: none, and the pace is searched for
-	Bytes     float64 // of oplog, a second; 0: none
-}
+	"oxbow/internal/maintain"
+)
 
 // DeleteEntry is about what the deletion of one document adds to the oplog, in bytes: an entry with ts, t, v, op, ns, ui, wall and o, which is {_id}
 // (https://www.mongodb.com/docs/manual/core/replica-set-oplog/). A long namespace or _id adds to it.
 const DeleteEntry = 150
 
-// Pace is one job's part of a throttle. It is a maintain.Pace. Safe for concurrent use by the job's workers, who share it.
+// Pace is one job's part of a throttle. Safe for concurrent use by the job's workers, who share it.
 type Pace struct {
 	throttle *Throttle
 	frees    bool
 
 	mu struct {
 		sync.Mutex
-		limits    Limits
+		limits    maintain.Limits
 		search    search
 		documents *rate.Limiter
 		bytes     *rate.Limiter
@@ -34,13 +30,15 @@ type Pace struct {
 	}
 }
 
-// Pace returns a pace for a job.
-func (t *Throttle) Pace(l Limits) *Pace { return t.pace(l, false) }
+var _ maintain.Throttle = (*Pace)(nil)
+
+// Pace returns a pace for a job. Without a limit of documents the pace is searched for.
+func (t *Throttle) Pace(l maintain.Limits) *Pace { return t.pace(l, false) }
 
 // DropPace returns a pace for work that gives disk space back at once, such as drops: a full disk does not stop it.
-func (t *Throttle) DropPace(l Limits) *Pace { return t.pace(l, true) }
+func (t *Throttle) DropPace(l maintain.Limits) *Pace { return t.pace(l, true) }
 
-func (t *Throttle) pace(l Limits, frees bool) *Pace {
+func (t *Throttle) pace(l maintain.Limits, frees bool) *Pace {
 	p := &Pace{throttle: t, frees: frees}
 	p.mu.limits, p.mu.changed = l, make(chan struct{})
 	p.emptyLocked()
@@ -48,8 +46,8 @@ func (t *Throttle) pace(l Limits, frees bool) *Pace {
 	return p
 }
 
-// SetLimits changes the limits, also for steps that wait.
-func (p *Pace) SetLimits(l Limits) {
+// Limit implements maintain.Throttle: it changes the limits, also for steps that wait.
+func (p *Pace) Limit(l maintain.Limits) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.limits == l {
@@ -70,6 +68,14 @@ func (p *Pace) emptyLocked() {
 func (p *Pace) Verdict() Verdict {
 	v, _ := p.throttle.now(p.frees)
 	return v
+}
+
+// Reason implements maintain.Throttle.
+func (p *Pace) Reason() string {
+	if v := p.Verdict(); v.Share < 1 {
+		return v.Reason
+	}
+	return ""
 }
 
 // Share is the share of the full pace that is given now, in (0, 1].

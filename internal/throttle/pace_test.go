@@ -18,8 +18,6 @@ import (
 	"oxbow/internal/throttle"
 )
 
-var _ maintain.Pace = (*throttle.Pace)(nil)
-
 // within is how soon everything that waits has to notice a change.
 const within = 2 * time.Second
 
@@ -74,14 +72,14 @@ func TestLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set := three()
 		th := started(t, set, throttle.On{})
-		p := th.Pace(throttle.Limits{Documents: 1000})
+		p := th.Pace(maintain.Limits{Documents: 1000})
 		wantAbout(t, "at 1,000 a second", passed(t, p, 100, 10*time.Second), 10_000)
-		p.SetLimits(throttle.Limits{Documents: 100})
+		p.Limit(maintain.Limits{Documents: 100})
 		wantAbout(t, "at 100 a second, in steps of ten seconds", passed(t, p, 1000, 100*time.Second), 10_000)
-		p.SetLimits(throttle.Limits{Documents: 1000, Bytes: 100 * throttle.DeleteEntry})
+		p.Limit(maintain.Limits{Documents: 1000, Bytes: 100 * throttle.DeleteEntry})
 		wantAbout(t, "at the oplog bytes of 100 a second", passed(t, p, 100, 10*time.Second), 1000)
 		set.Change(func() { set.Members[1].Lag = 6 * time.Second })
-		p.SetLimits(throttle.Limits{Documents: 1000})
+		p.Limit(maintain.Limits{Documents: 1000})
 		time.Sleep(within)
 		wantAbout(t, "at half of 1,000", passed(t, p, 100, 10*time.Second), 5000)
 		if share := p.Share(); share != .5 {
@@ -93,7 +91,7 @@ func TestLimits(t *testing.T) {
 // TestWorkersShareAPace has four workers under one limit.
 func TestWorkersShareAPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := started(t, three(), throttle.On{}).Pace(throttle.Limits{Documents: 1000})
+		p := started(t, three(), throttle.On{}).Pace(maintain.Limits{Documents: 1000})
 		var wait sync.WaitGroup
 		var each [4]int
 		for i := range each {
@@ -115,7 +113,7 @@ func TestWorkersShareAPace(t *testing.T) {
 func TestWaitNotices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set := three()
-		p := started(t, set, throttle.On{}).Pace(throttle.Limits{Documents: 10})
+		p := started(t, set, throttle.On{}).Pace(maintain.Limits{Documents: 10})
 		if err := p.Wait(t.Context(), 10, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +124,7 @@ func TestWaitNotices(t *testing.T) {
 			set, change func()
 		}{
 			{"a lag that ends", func() { set.Change(func() { set.Members[1].Lag = time.Minute }) }, func() { set.Change(func() { set.Members[1].Lag = 0 }) }},
-			{"a limit that is raised", func() { p.SetLimits(throttle.Limits{Documents: 1e-3}) }, func() { p.SetLimits(throttle.Limits{Documents: 1e6}) }},
+			{"a limit that is raised", func() { p.Limit(maintain.Limits{Documents: 1e-3}) }, func() { p.Limit(maintain.Limits{Documents: 1e6}) }},
 		} {
 			c.set()
 			time.Sleep(within)
@@ -139,7 +137,7 @@ func TestWaitNotices(t *testing.T) {
 			}
 			c.change()
 			time.Sleep(within + time.Second) // at a tenth of the pace a step of 100 may take a second
-			p.SetLimits(throttle.Limits{Documents: 1e6})
+			p.Limit(maintain.Limits{Documents: 1e6})
 			time.Sleep(within)
 			select {
 			case err := <-waits:
@@ -151,7 +149,7 @@ func TestWaitNotices(t *testing.T) {
 			}
 		}
 		// A step that had its turn soon does not get it when the verdict becomes stop.
-		p.SetLimits(throttle.Limits{Documents: 10})
+		p.Limit(maintain.Limits{Documents: 10})
 		wait(t.Context(), 50)
 		time.Sleep(time.Second)
 		set.Change(func() { set.Members[1].Lag = time.Minute })
@@ -186,7 +184,7 @@ func TestDropsGoOnWhenTheDiskIsFull(t *testing.T) {
 		th := started(t, set, throttle.On{})
 		set.Change(func() { set.Members[0].Disk = disk(1) })
 		time.Sleep(within)
-		deletes, drops := th.Pace(throttle.Limits{}), th.DropPace(throttle.Limits{})
+		deletes, drops := th.Pace(maintain.Limits{}), th.DropPace(maintain.Limits{})
 		if v := deletes.Verdict(); v.State != throttle.Stop || v.Probe != throttle.Disk {
 			t.Errorf("deletes: %v", v)
 		}
@@ -247,7 +245,7 @@ func (p *plant) Quantile(_ time.Time, last time.Duration, _ float64) (time.Durat
 func TestSearch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pl := &plant{bears: 20_000}
-		p := started(t, three(), throttle.On{Foreground: pl}).Pace(throttle.Limits{})
+		p := started(t, three(), throttle.On{Foreground: pl}).Pace(maintain.Limits{})
 		ctx, cancel := context.WithCancel(t.Context())
 		var wait sync.WaitGroup
 		for range 4 {

@@ -14,6 +14,7 @@ import (
 	"oxbow/internal/bson"
 	"oxbow/internal/deployment"
 	"oxbow/internal/deployment/scripted"
+	"oxbow/internal/maintain"
 	"oxbow/internal/throttle"
 )
 
@@ -134,7 +135,7 @@ func TestLatency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &traffic{took: 10 * time.Millisecond, n: 1000}
 		th := started(t, three(), throttle.On{Foreground: s})
-		work(t, th.Pace(throttle.Limits{Documents: 1000}))
+		work(t, th.Pace(maintain.Limits{Documents: 1000}))
 		time.Sleep(time.Minute)
 		wantVerdict(t, "as usual", th.Verdict(), throttle.Go, "", "")
 		s.is(12*time.Millisecond, 1000)
@@ -166,7 +167,7 @@ func TestUsualIsMeasured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &traffic{}
 		th := started(t, three(), throttle.On{Foreground: s})
-		work(t, th.Pace(throttle.Limits{Documents: 1000}))
+		work(t, th.Pace(maintain.Limits{Documents: 1000}))
 		time.Sleep(time.Minute)
 		wantVerdict(t, "without traffic", th.Verdict(), throttle.Go, "", "")
 		s.is(8*time.Millisecond, 1000)
@@ -236,7 +237,7 @@ func TestCanary(t *testing.T) {
 			}
 		})
 		th := started(t, set, throttle.On{Canary: backend.Namespace{Database: "oxbow_jobs", Collection: "canary"}})
-		work(t, th.Pace(throttle.Limits{Documents: 1000}))
+		work(t, th.Pace(maintain.Limits{Documents: 1000}))
 		time.Sleep(time.Minute)
 		wantVerdict(t, "as usual", th.Verdict(), throttle.Go, "", "")
 		s.is(10*time.Millisecond, "")
@@ -335,4 +336,3 @@ func TestShards(t *testing.T) {
 		wantVerdict(t, "with a queue", th.Verdict(), throttle.Stop, throttle.Queue, "a-0:27017")
 	})
 }
-

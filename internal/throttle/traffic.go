@@ -41,3 +41,10 @@ func (t *traffic) idle(now time.Time) bool {
 	quiet := now.Sub(t.sent)
 	return t.sent.IsZero() || quiet > forgetAfter || t.waiting > 0 && quiet > idleAfter
 }
+
+// wanted reports whether any job has asked for its pace lately.
+func (t *traffic) wanted(now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.waiting > 0 || !t.sent.IsZero() && now.Sub(t.sent) < forgetAfter
+}
