@@ -93,7 +93,7 @@ func (g Guarding) String() string {
 // guarded returns an error for a command that must not begin. It may say that a read goes elsewhere.
 func (d *Data) guarded(ctx context.Context, a view, req *Request) error {
 	cfg := a.snapshot.Config()
-	if !cfg.Guards() {
+	if !cfg.Guards(req.Name) {
 		return nil
 	}
 	rule := cfg.Guard(a.source.Database, a.source.Name)

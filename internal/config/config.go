@@ -33,8 +33,9 @@ type Config struct {
 	// KillAbandoned ends a command that changes documents when its client is gone ("abandoned: kill").
 	KillAbandoned bool
 
-	readings map[string]Reading // by "db.coll", database, or "*"; see Reading
-	guards   map[string]Guard   // by "db.coll", database, "*", or "" for all; see Guard
+	readings map[string]Reading         // by "db.coll", database, or "*"; see Reading
+	guards   map[string]Guard           // by "db.coll", database, "*", or "" for all; see Guard
+	guarded  [len(guardedCommands)]bool // whether any of guards may concern a command of that kind
 }
 
 // HTTP is where operators' tools are served.

@@ -68,8 +68,18 @@ func (g *Guard) Of(command string) GuardAction {
 	return GuardAllow
 }
 
-// Guards reports whether anything is guarded.
-func (c *Config) Guards() bool { return len(c.guards) > 0 }
+// Guards reports whether a command may be guarded on any collection.
+func (c *Config) Guards(command string) bool {
+	if len(c.guards) == 0 {
+		return false
+	}
+	for i := range guardedCommands {
+		if guardedCommands[i].command == command {
+			return c.guarded[i]
+		}
+	}
+	return false
+}
 
 // Guard returns how a collection is guarded, with a layout or plain: each key as the collection's entry says, else its database's, else that of the
 // database "*", else the one for all.
@@ -129,6 +139,9 @@ func (cfg *Config) readGuard(m *mapping, name string, backends []string) {
 		cfg.guards = map[string]Guard{}
 	}
 	cfg.guards[name] = g
+	for i := range g.actions {
+		cfg.guarded[i] = cfg.guarded[i] || i < guardedWrites || g.actions[i].Looks()
+	}
 }
 
 // checkSent checks that reads which are sent elsewhere have somewhere to go.

@@ -35,11 +35,11 @@ collections:
 			t.Errorf("%s.%s: inserts are guarded", test.database, test.collection)
 		}
 	}
-	if len(cfg.Collections) != 1 || !cfg.Guards() {
+	if len(cfg.Collections) != 1 || !cfg.Guards("delete") || !cfg.Guards("find") || cfg.Guards("count") || cfg.Guards("insert") {
 		t.Errorf("parsed %+v", cfg)
 	}
 	plain := parsed(t, "")
-	if g := plain.Guard("a", "b"); plain.Guards() || g.Of("delete").Looks() {
+	if g := plain.Guard("a", "b"); plain.Guards("delete") || g.Of("delete").Looks() {
 		t.Errorf("without the key: %+v", g)
 	}
 	one := parsed(t, "collections: {a.b: {guard: {}}}")

@@ -1,6 +1,7 @@
 package passthrough
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -28,10 +29,10 @@ func TestGuardSends(t *testing.T) {
 	g, err := oxbow.Open(t.Context(), oxbow.Options{Listen: "127.0.0.1:0", Config: []byte("backends: {local: {embedded: " + t.TempDir() + "}, one: {uri: \"" + m.uri +
 		"\"}}\ndatabases: {one: one, \"*\": local}\nguard: {find: send, to: {mode: secondary, tags: [{use: reports}]}}\n")})
 	must(t, "open", err)
-	t.Cleanup(func() { must(t, "close", g.Close(t.Context())) })
+	t.Cleanup(func() { must(t, "close", g.Close(context.Background())) })
 	client, err := mongo.Connect(options.Client().ApplyURI(g.URI()).SetServerMonitoringMode(options.ServerMonitoringModePoll))
 	must(t, "connect", err)
-	defer client.Disconnect(t.Context())
+	defer client.Disconnect(context.Background())
 	find := func(filter bson.D, o ...options.Lister[options.CollectionOptions]) string {
 		m.seen()
 		must(t, "find", client.Database("one").Collection("c", o...).FindOne(t.Context(), filter).Err())
