@@ -65,9 +65,9 @@ func (t *Table) env() query.Env { return query.Env{NowMillis: t.deps.Now().UnixM
 // operationDocuments is the list that currentOp and $currentOp give.
 func (t *Table) operationDocuments(wanted opsWanted) []bson.Document {
 	now, host := t.deps.Now(), t.deps.Server.Host
-	docs := t.operations.documents(now, host, wanted.idleConnections, wanted.may)
+	infos, _ := t.deps.Cursors.List()
+	docs := t.operations.documents(now, host, wanted.idleConnections, wanted.may, infos)
 	if wanted.idleCursors {
-		infos, _ := t.deps.Cursors.List()
 		for _, i := range infos {
 			if !i.InUse && wanted.owns(i.User) {
 				docs = append(docs, idleCursor(i, host))

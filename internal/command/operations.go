@@ -198,14 +198,15 @@ func (o *Operations) Disconnect(c *Conn) {
 	delete(o.mu.conns, c)
 }
 
-// documents is the list of the running commands as currentOp gives it, and of the idle connections where wanted, of the connections that may be seen.
-func (o *Operations) documents(now time.Time, host string, idle bool, may func(*Conn) bool) []bson.Document {
+// documents is the list of the running commands as currentOp gives it, and of the idle connections where wanted, of the connections that may be seen. Of
+// the cursors those are shown whose next batch is being fetched.
+func (o *Operations) documents(now time.Time, host string, idle bool, may func(*Conn) bool, cursors []cursor.Info) []bson.Document {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var docs []bson.Document
 	for _, op := range o.mu.running {
 		if !op.unlisted && may(op.conn) {
-			docs = append(docs, op.document(now, host))
+			docs = append(docs, op.document(now, host, cursors))
 		}
 	}
 	if !idle {
@@ -240,7 +241,7 @@ func (c *Conn) append(dst []byte) []byte {
 	return appendMetadata(dst, c.metadata.Load())
 }
 
-func (op *Operation) document(now time.Time, host string) bson.Document {
+func (op *Operation) document(now time.Time, host string, cursors []cursor.Info) bson.Document {
 	running := now.Sub(op.started)
 	at, dst := bsoncore.AppendDocumentStart(nil)
 	dst = bsoncore.AppendStringElement(dst, "type", "op")
@@ -261,9 +262,28 @@ func (op *Operation) document(now time.Time, host string) bson.Document {
 	if lsid, ok := bson.Get(op.command, "lsid"); ok {
 		dst = bsoncore.AppendValueElement(dst, "lsid", lsid)
 	}
+	if op.name == "getMore" {
+		dst = op.appendCursor(dst, cursors)
+	}
 	dst = bsoncore.AppendBooleanElement(dst, "killPending", op.killed)
 	dst = bsoncore.AppendInt32Element(dst, "numYields", 0)
 	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+	return dst
+}
+
+// appendCursor appends the command that opened the cursor of a getMore, which tells what that is about.
+func (op *Operation) appendCursor(dst []byte, cursors []cursor.Info) []byte {
+	_, v, _ := bson.First(op.command)
+	id, _ := v.AsInt64OK()
+	for _, i := range cursors {
+		if i.ID == id && i.Command != nil {
+			at, dst := bsoncore.AppendDocumentElementStart(dst, "cursor")
+			dst = bsoncore.AppendInt64Element(dst, "cursorId", id)
+			dst = bsoncore.AppendDocumentElement(dst, "originatingCommand", i.Command)
+			dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+			return dst
+		}
+	}
 	return dst
 }
 

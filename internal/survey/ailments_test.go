@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	driver "go.mongodb.org/mongo-driver/v2/bson"
@@ -147,6 +148,51 @@ func TestTenAilments(t *testing.T) {
 		}
 	}
 	shown(t, r)
+}
+
+// TestSharded: of a sharded cluster the routers tell of collections, and each member of a shard of itself.
+func TestSharded(t *testing.T) {
+	s := newScripted(t, append(replicaSet(time.Second, deployment.Secondary), deployment.Member{Host: "router:27017", State: deployment.Router})...)
+	withData(s)
+	r := gathered(t, s)
+	if len(r.Findings) > 0 || len(r.Survey.Collections) != 7 || len(r.Survey.Servers) != 3 || len(r.Survey.Oplogs) != 1 {
+		t.Errorf("found %+v on %d collections, %d servers, %d oplogs", r.Findings, len(r.Survey.Collections), len(r.Survey.Servers), len(r.Survey.Oplogs))
+	}
+	for _, asked := range s.asked {
+		if strings.HasSuffix(asked, " listCollections") && asked != "whole listCollections" || strings.HasPrefix(asked, "router") {
+			t.Errorf("asked %s", asked)
+		}
+	}
+}
+
+// TestTwoLooks: what changes between two looks is told.
+func TestTwoLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScripted(t, replicaSet(time.Second, deployment.Secondary)...)
+		withData(s)
+		looks := map[string]int{}
+		s.figures("log.big", driver.M{"count": 5_000_000})
+		s.script["count log.big"] = func(driver.M, driver.M) driver.M { return driver.M{"n": 5_000_070, "ok": 1} }
+		status := s.script["serverStatus"]
+		s.script["serverStatus"] = func(cmd, reply driver.M) driver.M {
+			looks["status"]++
+			doc := status(cmd, reply)
+			doc["metrics"] = driver.M{"queryExecutor": driver.M{"collectionScans": driver.M{"nonTailable": 100 * ((looks["status"] - 1) / 3)}}}
+			return doc
+		}
+		found, err := Gather(t.Context(), s, Options{Between: 7 * time.Second, Now: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &Report{Survey: found, Findings: Find(found, DefaultThresholds, "")}
+		if got := named(r); !slices.Equal(got, []string{"scans a:27017", "scans b:27017", "scans c:27017"}) {
+			t.Errorf("found %q", got)
+		}
+		var text bytes.Buffer
+		if err := r.Print(&text); err != nil || !strings.Contains(text.String(), "+10.0 a second") || !strings.Contains(text.String(), "14.3") {
+			t.Errorf("%v\n%s", err, text.String())
+		}
+	})
 }
 
 // shown checks that a report is whole in each of its forms.

@@ -65,10 +65,10 @@ func (r *Report) printMembers(w io.Writer) error {
 
 func (r *Report) printCollections(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(table, "COLLECTION\tDOCUMENTS\tDATA\tON DISK\tREUSABLE\tINDEXES\tLAST DAY\tCHANGES/DAY\tTIME FIELD\tOLDEST")
+	fmt.Fprintln(table, "COLLECTION\tDOCUMENTS\tDATA\tON DISK\tREUSABLE\tINDEXES\tGROWTH\tCHANGES/DAY\tTIME FIELD\tOLDEST")
 	for i := range r.Survey.Collections {
 		c := &r.Survey.Collections[i]
-		fmt.Fprintln(table, strings.Join([]string{c.Namespace, number(c.Documents), size(c.DataBytes), size(c.StorageBytes), size(c.ReusableBytes), size(c.IndexBytes), number(c.LastDay),
+		fmt.Fprintln(table, strings.Join([]string{c.Namespace, number(c.Documents), size(c.DataBytes), size(c.StorageBytes), size(c.ReusableBytes), size(c.IndexBytes), r.Growth(c),
 			c.ChangesPerDay(), c.TimeShown(), c.OldestShown()}, "\t"))
 	}
 	if err := table.Flush(); err != nil {
@@ -123,6 +123,17 @@ func (r *Report) ScanRate(host string) string {
 		return notReported
 	}
 	return fmt.Sprintf("%.1f", float64(s.ScansAfter.Value-s.Scans.Value)/r.Survey.Between.Seconds())
+}
+
+// Growth is how many documents a collection gets: in a day, as a sample has it, else a second, between the two looks.
+func (r *Report) Growth(c *Collection) string {
+	switch {
+	case c.LastDay.Reported:
+		return "about " + numberText(c.LastDay.Value) + " a day"
+	case c.DocumentsAfter.Reported && c.Documents.Reported && r.Survey.Between > 0:
+		return fmt.Sprintf("%+.1f a second", float64(c.DocumentsAfter.Value-c.Documents.Value)/r.Survey.Between.Seconds())
+	}
+	return notReported
 }
 
 // ChangesPerDay is how often a document is updated or deleted in a day, on average.

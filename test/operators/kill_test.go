@@ -99,6 +99,19 @@ var long = map[string]func(context.Context, *mongo.Collection) error{
 	},
 }
 
+// fetch opens a cursor with a batch that is there at once, and asks for one that is not.
+func fetch(ctx context.Context, c *mongo.Collection) error {
+	cursor, err := c.Find(ctx, slowly(), options.Find().SetBatchSize(2))
+	if err != nil {
+		return err
+	}
+	defer cursor.Close(context.Background())
+	cursor.SetBatchSize(1_000_000)
+	for cursor.Next(ctx) {
+	}
+	return cursor.Err()
+}
+
 // TestKill: what runs long in the engine, on a plain collection, on one with a layout, and behind another gateway, is listed with what it asks for and its
 // plan, and is gone when it was killed, with MongoDB's reason for its client.
 func TestKill(t *testing.T) {
@@ -116,26 +129,35 @@ func TestKill(t *testing.T) {
 			}
 			fill(t, c, *documents)
 			d := deploymentAt(t, test.on)
+			if *documents < 1_000_000 {
+				testKill(t, d, "find", func() error { return fetch(t.Context(), c) })
+			}
 			for kind, run := range long {
-				ended := make(chan error, 1)
-				go func() { ended <- run(t.Context(), c) }()
-				o := running(t, d, kind)
-				if err := operation.Explain(t.Context(), d, &o); err != nil {
-					t.Errorf("%s: %v", kind, err)
-				}
-				if !o.Scans() || o.Namespace != "im.msg" || o.Hidden || !strings.Contains(o.Shape, "flag: ?") {
-					t.Errorf("%s is shown as %+v", kind, o)
-				}
-				gone, err := operation.Kill(t.Context(), d, &o)
-				if err != nil || !gone {
-					t.Errorf("%s: gone %v, %v", kind, gone, err)
-				}
-				var failed mongo.ServerError
-				if err := <-ended; !errors.As(err, &failed) || !failed.HasErrorCode(interrupted) {
-					t.Errorf("%s ended with %v, want Interrupted", kind, err)
-				}
+				testKill(t, d, kind, func() error { return run(t.Context(), c) })
 			}
 		})
+	}
+}
+
+// testKill runs something, and kills it.
+func testKill(t *testing.T, d *deployment.Deployment, kind string, run func() error) {
+	t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- run() }()
+	o := running(t, d, kind)
+	if err := operation.Explain(t.Context(), d, &o); err != nil {
+		t.Errorf("%s: %v", kind, err)
+	}
+	if !o.Scans() || o.Namespace != "im.msg" || o.Hidden || !strings.Contains(o.Shape, "flag: ?") {
+		t.Errorf("%s is shown as %+v", kind, o)
+	}
+	gone, err := operation.Kill(t.Context(), d, &o)
+	if err != nil || !gone {
+		t.Errorf("%s: gone %v, %v", kind, gone, err)
+	}
+	var failed mongo.ServerError
+	if err := <-ended; !errors.As(err, &failed) || !failed.HasErrorCode(interrupted) {
+		t.Errorf("%s ended with %v, want Interrupted", kind, err)
 	}
 }
 
