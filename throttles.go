@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"oxbow/internal/backend"
@@ -19,6 +20,7 @@ import (
 type throttles struct {
 	backends map[string]backend.Backend
 	traffic  *throttle.Window // of all clients: they are one application, whatever backend their collections lie on
+	looking  atomic.Bool      // whether any throttle looks at it
 	canary   backend.Namespace
 	log      *slog.Logger
 
@@ -51,6 +53,7 @@ func (t *throttles) of(name string) *throttle.Throttle {
 	d := deployment.Of(name, t.backends[name])
 	running := throttle.Of(throttle.On{Deployment: d, Settings: t.mu.settings, Foreground: t.traffic, Canary: t.canary, Log: t.log.With("backend", name)})
 	t.mu.running[name] = running
+	t.looking.Store(true)
 	t.mu.deployments = append(t.mu.deployments, d)
 	t.run.Go(func() { running.Run(t.life) })
 	return running
@@ -87,6 +90,13 @@ func (t *throttles) close() error {
 		errs = append(errs, d.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// Command implements command.Observer. What nobody looks at is not counted.
+func (t *throttles) Command(name string, took time.Duration, code mongoerr.Code) {
+	if t.looking.Load() {
+		t.traffic.Command(name, took, code)
+	}
 }
 
 // observers are told of each command, one after the other.

@@ -22,12 +22,19 @@ func (d *Data) dbStats(ctx context.Context, req *Request, reply *Reply) error {
 	}
 	snapshot := d.Catalog.Snapshot()
 	f := newFigures()
-	for _, p := range databasesOf(snapshot, s.Database) {
+	lies := databasesOf(snapshot, s.Database)
+	var disk []byte
+	for i, p := range lies {
 		r, err := d.runOn(ctx, p, "dbStats", bsoncore.AppendInt64Element(nil, "scale", s.Scale))
 		if err != nil {
 			return err
 		}
 		f.add(r)
+		if i == 0 {
+			disk = diskOf(r)
+		} else if p.backend != lies[0].backend {
+			disk = nil
+		}
 	}
 	name := snapshot.BackendFor(s.Database)
 	plain, _, err := d.plainCollections(ctx, view{snapshot: snapshot}, name, s.Database)
@@ -59,8 +66,20 @@ func (d *Data) dbStats(ctx context.Context, req *Request, reply *Reply) error {
 	dst = bsoncore.AppendInt32Element(dst, "indexes", int32(indexes))
 	dst = f.append(dst, "indexSize")
 	dst = f.append(dst, "totalSize")
-	reply.Elements = bsoncore.AppendInt64Element(dst, "scaleFactor", s.Scale)
+	dst = bsoncore.AppendInt64Element(dst, "scaleFactor", s.Scale)
+	reply.Elements = append(dst, disk...)
 	return nil
+}
+
+// diskOf are the elements of a reply to dbStats that tell of the file system: they are right for a whole that lies on one backend.
+func diskOf(reply bson.Document) []byte {
+	var disk []byte
+	for _, name := range [...]string{"fsUsedSize", "fsTotalSize"} {
+		if v, ok := bson.Get(reply, name); ok {
+			disk = bsoncore.AppendValueElement(disk, name, v)
+		}
+	}
+	return disk
 }
 
 // indexesOf counts the indexes of plain collections.

@@ -104,6 +104,8 @@ func (m *Member) Run(ctx context.Context, req *backend.Request) (bson.Document, 
 	m.Asked[name]++
 	down, silent, data := m.Down, m.Silent, m.Data
 	reply, known := m.answerLocked(name)
+	_, prefers := bson.Get(req.Body, "$readPreference")
+	refuses := m.State != "PRIMARY" && !prefers
 	m.set.mu.Unlock()
 	switch {
 	case down:
@@ -113,6 +115,8 @@ func (m *Member) Run(ctx context.Context, req *backend.Request) (bson.Document, 
 		return nil, ctx.Err()
 	case known:
 		return marshal(reply), nil
+	case refuses:
+		return marshal(failure(mongoerr.NotPrimaryNoSecondaryOk, "not primary and secondaryOk=false")), nil
 	case data == nil:
 		return marshal(failure(mongoerr.CommandNotFound, "no such command: '"+name+"'")), nil
 	}
