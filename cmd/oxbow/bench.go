@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,8 +26,17 @@ type benchOptions struct {
 
 func benchCommand() *cobra.Command {
 	c := &cobra.Command{Use: "bench", Short: "Put a load on a MongoDB server and measure what its clients feel", Args: cobra.NoArgs, RunE: help}
-	c.AddCommand(benchLogCommand(), benchIMCommand())
+	c.AddCommand(benchLogCommand(), benchIMCommand(), benchPurgeCommand())
 	return c
+}
+
+// untilSignal is what a command does whose context ends with SIGINT or SIGTERM.
+func untilSignal(run func(ctx context.Context, stdout, stderr io.Writer) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, _ []string) error {
+		ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		return run(ctx, c.OutOrStdout(), c.ErrOrStderr())
+	}
 }
 
 func benchLogCommand() *cobra.Command {
@@ -44,11 +52,7 @@ func benchLogCommand() *cobra.Command {
 			"Progress goes to standard error every 5 seconds. At the end, or after ctrl-C, a table goes to standard output: rates asked and held, latencies, and\n" +
 			"the 99th percentile of inserts in the seconds in which a partition was dropped, against the others.",
 		Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			return runBench(ctx, o, c.OutOrStdout(), c.ErrOrStderr())
-		},
+		RunE: untilSignal(func(ctx context.Context, stdout, stderr io.Writer) error { return runBench(ctx, o, stdout, stderr) }),
 	}
 	f := c.Flags()
 	f.StringVar(&o.uri, "uri", defaultURI, "connection string")
@@ -114,9 +118,7 @@ func printResult(w io.Writer, asJSON bool, result interface{ Print(io.Writer) er
 	if !asJSON {
 		return result.Print(w)
 	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(result)
+	return printJSON(w, result)
 }
 
 // showBench prints a line of progress now and then until the load has ended.

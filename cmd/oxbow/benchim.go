@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,11 +34,7 @@ func benchIMCommand() *cobra.Command {
 			"The load is open-loop: writes and logins have their times, and their latencies count from then. What is marked stays: the collection grows, and with it\n" +
 			"what each login has to look through. Run both ways, each on a collection of its own, and compare.",
 		Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			return runBenchIM(ctx, o, c.OutOrStdout(), c.ErrOrStderr())
-		},
+		RunE: untilSignal(func(ctx context.Context, stdout, stderr io.Writer) error { return runBenchIM(ctx, o, stdout, stderr) }),
 	}
 	f := c.Flags()
 	f.StringVar(&o.uri, "uri", defaultURI, "connection string")

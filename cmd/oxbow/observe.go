@@ -89,7 +89,8 @@ func observe(ctx context.Context, d *deployment.Deployment, o observeOptions, st
 	return r.Print(stdout)
 }
 
-func writePage(file string, r *survey.Report) error {
+// writePage writes a report as a page to a file.
+func writePage(file string, r interface{ Page(io.Writer) error }) error {
 	var b strings.Builder
 	err := r.Page(&b)
 	if err == nil {
