@@ -100,6 +100,7 @@ var may = map[string][]string{
 	"operation":           {"backend", "bson", "deployment", "mongoerr", "query"},
 	"maintain/kill":       {"bson", "maintain", "operation"},
 	"survey":              {"backend", "bson", "deployment", "mongoerr", "operation", "query"},
+	"archive":             {"backend", "bson"},
 	"bson/bsontest":       {"bson"},
 	"bench":               {},
 	"bench/im":            {"bench"},

@@ -19,7 +19,7 @@ func (m *mapping) size(key string) int64 {
 	if n == nil {
 		return 0
 	}
-	bytes, err := parseSize(text)
+	bytes, err := ParseSize(text)
 	if err != nil {
 		m.add(n, m.child(key), "%v", err)
 	}

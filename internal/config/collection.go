@@ -182,7 +182,7 @@ func (m *mapping) duration(key string) (time.Duration, ast.Node) {
 	if n == nil {
 		return 0, nil
 	}
-	d, err := parseDuration(text)
+	d, err := ParseDuration(text)
 	if err != nil {
 		m.add(n, m.child(key), "%v", err)
 		return 0, nil

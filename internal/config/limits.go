@@ -46,7 +46,7 @@ func (cfg *Config) readLimits(m *mapping) {
 	l.MessagesPerUser = messages.whole("user", 0, mostMessages, 0)
 	messages.close("connection", "user")
 	if text, at := keys.text("login"); at != nil {
-		d, err := parseDuration(text)
+		d, err := ParseDuration(text)
 		if err != nil {
 			keys.add(at, "limits.login", "%v", err)
 		}

@@ -11,9 +11,9 @@ import (
 // maxDuration bounds keep and hold, so that subtracting them from now never overflows.
 const maxDuration = 100 * 366 * 24 * time.Hour
 
-// parseDuration reads one or more whole numbers with a unit: "1d", "36h", "1d12h". Units are w, d, h, m (minutes) and s; days are of 24
+// ParseDuration reads one or more whole numbers with a unit: "1d", "36h", "1d12h". Units are w, d, h, m (minutes) and s; days are of 24
 // hours. "0" needs none.
-func parseDuration(text string) (time.Duration, error) {
+func ParseDuration(text string) (time.Duration, error) {
 	units := map[byte]time.Duration{'w': 7 * 24 * time.Hour, 'd': 24 * time.Hour, 'h': time.Hour, 'm': time.Minute, 's': time.Second}
 	if text == "0" {
 		return 0, nil
@@ -39,8 +39,8 @@ func parseDuration(text string) (time.Duration, error) {
 	return total, nil
 }
 
-// parseSize reads a number of bytes: "512MiB", "64MB", "1GiB", "4096".
-func parseSize(text string) (int64, error) {
+// ParseSize reads a number of bytes: "512MiB", "64MB", "1GiB", "4096".
+func ParseSize(text string) (int64, error) {
 	digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
 	units := map[string]int64{"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 	unit, known := units[strings.TrimSpace(text[digits:])]

@@ -15,9 +15,8 @@ import (
 
 // access is how a strategy reaches the documents that go.
 type access struct {
-	index  string        // name of the index that every command is told to use; "": several, as the server chose
-	arrays bool          // of the index: a document may have several keys
-	held   bson.Document // a filter for the index's keys before the one that gives the order; nil: there are none
+	index string        // name of the index that every command is told to use; "": several, as the server chose
+	held  bson.Document // a filter for the index's keys before the one that gives the order; nil: there are none
 }
 
 // hint is the index for a command.
@@ -28,35 +27,47 @@ func (a access) hint() bson.Value {
 	return text(a.index)
 }
 
-// keys is a filter for the keys of a span, which the index alone decides but where it has arrays.
-func (a access) keys(s span) bson.Document {
-	if a.arrays {
-		return and(s.filter(), a.held, noArrays(s.path))
-	}
-	return and(s.filter(), a.held)
-}
+// keys is a filter for the keys of a span, which the index alone decides.
+func (a access) keys(s span) bson.Document { return and(s.filter(), a.held) }
 
 // keyed finds an index that gives the documents of a cut in the order of a key, and makes sure that the server uses it.
 func (c *collection) keyed(ctx context.Context, cut cut, key string) (access, error) {
+	a, arrays, err := c.leading(ctx, cut, key, ascending(key))
+	if err == nil && arrays {
+		return a, &Refusal{Reason: fmt.Sprintf("documents of %s have arrays in %s, so %s gives them in no order: use ids", c.Namespace, key, a.index)}
+	}
+	return a, err
+}
+
+// reached finds an index that leads to the documents of a cut.
+func (c *collection) reached(ctx context.Context, cut cut) (access, error) {
+	if cut.time.path == "" {
+		return c.chosen(ctx, cut.filter)
+	}
+	a, _, err := c.leading(ctx, cut, cut.time.path, nil)
+	return a, err
+}
+
+// leading finds an index that leads to a key, if asked for in its order, and tells whether it has arrays.
+func (c *collection) leading(ctx context.Context, cut cut, key string, order bson.Document) (a access, arrays bool, err error) {
 	specs, err := c.indexes(ctx)
 	if err != nil {
-		return access{}, err
+		return access{}, false, err
 	}
 	held := equalities(cut.filter)
 	for _, ix := range keyIndexes(specs, key, held) {
-		f := find{filter: cut.filter, sort: ascending(key), hint: text(ix.name)}
-		plan, err := c.planOf(ctx, f)
+		plan, err := c.planOf(ctx, find{filter: cut.filter, sort: order, hint: text(ix.name)})
 		if err != nil {
-			return access{}, err
+			return access{}, false, err
 		}
-		if !plan.scans() && !plan.sorts {
-			return access{index: ix.name, arrays: plan.arrays, held: heldFilter(ix.before, held)}, nil
+		if !plan.scans() && (plan.arrays || !plan.sorts) {
+			return access{ix.name, heldFilter(ix.before, held)}, plan.arrays, nil
 		}
 	}
 	if len(specs) == 0 {
-		return access{index: "_id_"}, nil // there is no collection, so there is nothing to read
+		return access{index: "_id_"}, false, nil // there is no collection, so there is nothing to read
 	}
-	return access{}, c.unindexed(append(sortedKeys(held), key))
+	return access{}, false, c.unindexed(append(sortedKeys(held), key))
 }
 
 // chosen lets the server choose an index for a filter, and makes sure that there is one.
@@ -68,7 +79,7 @@ func (c *collection) chosen(ctx context.Context, filter bson.Document) (access, 
 	if plan.scans() {
 		return access{}, c.unindexed(wantedKeys(filter))
 	}
-	a := access{arrays: plan.arrays}
+	a := access{}
 	if len(plan.indexes) == 1 {
 		a.index = plan.indexes[0]
 	}

@@ -2,7 +2,6 @@ package purge
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -115,15 +114,12 @@ func (e *emptier) border(ctx context.Context, s span, size int) (bson.Value, boo
 	return v, err == nil, err
 }
 
-// errArray is a document whose key has become an array since the index was looked at.
-var errArray = errors.New("a document has an array where its key belongs")
-
 // keyOf reads a document's key.
 func (e *emptier) keyOf(doc bson.Document) (bson.Value, error) {
 	v, ok, array := bson.ParsePath(e.path).Lookup(doc)
 	switch {
 	case array:
-		return v, errArray
+		return v, &Refusal{Reason: fmt.Sprintf("a document has an array in %s since the index was looked at: use ids", e.path)}
 	case !ok:
 		return v, fmt.Errorf("a document that was found by %s has none", e.path)
 	}
@@ -132,7 +128,7 @@ func (e *emptier) keyOf(doc bson.Document) (bson.Value, error) {
 
 // takeSpan takes away what lies in a span; size is what it holds, about, for the pace.
 func (e *emptier) takeSpan(ctx context.Context, s span, size int, pace maintain.Pace) (tally, error) {
-	if err := pace.Wait(ctx, size, int64(size)*e.average); err != nil {
+	if err := pace.Wait(ctx, size, int64(size)*e.entry); err != nil {
 		return tally{}, err
 	}
 	n, err := e.collection.delete(ctx, e.collection.statement(and(e.filter, s.filter()), e.access.hint()))

@@ -38,7 +38,7 @@ func (c *clearing) Step(ctx context.Context, checkpoint bson.Document, pace main
 	if err := pace.Wait(ctx, 0, 0); err != nil {
 		return maintain.Outcome{}, err
 	}
-	n, bytes, err := c.clear(ctx, &collection{left[0]}, c.options.Predicate.at(milliTime(state.Now)))
+	n, bytes, err := c.clear(ctx, c.options.on(left[0]), c.options.Predicate.at(milliTime(state.Now)))
 	if err != nil {
 		return maintain.Outcome{}, err
 	}
@@ -50,12 +50,7 @@ func (c *clearing) Step(ctx context.Context, checkpoint bson.Document, pace main
 
 // clear sends one delete of everything.
 func (c *clearing) clear(ctx context.Context, on *collection, what cut) (n, bytes int64, err error) {
-	var a access
-	if what.time.path != "" {
-		a, err = on.keyed(ctx, what, what.time.path)
-	} else {
-		a, err = on.chosen(ctx, what.filter)
-	}
+	a, err := on.reached(ctx, what)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -13,11 +13,14 @@ import (
 	"oxbow/internal/mongoerr"
 )
 
-// comment marks the commands of a purge, so that people and policies know them.
-const comment = "oxbow purge"
+// defaultComment marks the commands of a purge, so that people and policies know them.
+const defaultComment = "oxbow:purge"
 
 // collection runs commands on one target.
-type collection struct{ Target }
+type collection struct {
+	Target
+	comment string // of the commands
+}
 
 // find is what is asked of a collection; the zero value of a field leaves it out.
 type find struct {
@@ -72,7 +75,7 @@ func (c *collection) run(ctx context.Context, on backend.Backend, body *bsoncore
 
 // find returns documents, as many as fit into one batch: fewer than the limit does not mean that there are no more, none does.
 func (c *collection) find(ctx context.Context, f find) ([]bson.Document, error) {
-	body := f.body(c.Namespace.Collection).AppendBoolean("singleBatch", true).AppendString("comment", comment)
+	body := f.body(c.Namespace.Collection).AppendBoolean("singleBatch", true).AppendString("comment", c.comment)
 	if f.limit > 0 {
 		body.AppendInt32("batchSize", int32(f.limit))
 	}
@@ -143,7 +146,7 @@ func (c *collection) delete(ctx context.Context, statements ...bson.Document) (i
 	body := bsoncore.NewDocumentBuilder().AppendString("delete", c.Namespace.Collection).AppendBoolean("ordered", false)
 	majority(body)
 	if c.takesHint() {
-		body.AppendString("comment", comment)
+		body.AppendString("comment", c.comment)
 	}
 	reply, err := c.run(ctx, c.Backend, body, backend.Sequence{Name: "deletes", Documents: statements})
 	if err != nil {

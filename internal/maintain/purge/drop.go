@@ -116,7 +116,7 @@ func (d *dropping) archive(ctx context.Context, s *dropState, p Part, pace maint
 		}
 		*s = dropState{Now: s.Now, Part: p.Name}
 	}
-	c := &collection{Target{Backend: p.Backend, Namespace: p.Namespace}}
+	c := d.options.on(Target{Backend: p.Backend, Namespace: p.Namespace})
 	as := d.options.ArchiveAs
 	if as.Collection == "" {
 		as = p.Namespace

@@ -88,14 +88,8 @@ func (x *exporting) step(ctx context.Context, s *idsState, t Target, pace mainta
 
 // begin looks for an index, and makes sure that it leads to what goes and to little else.
 func (x *exporting) begin(ctx context.Context, s *idsState, t Target, what cut) error {
-	c := &collection{t}
-	var a access
-	var err error
-	if what.time.path != "" {
-		a, err = c.keyed(ctx, what, what.time.path)
-	} else {
-		a, err = c.chosen(ctx, what.filter)
-	}
+	c := x.options.on(t)
+	a, err := c.reached(ctx, what)
 	if err != nil {
 		return err
 	}
@@ -165,7 +159,7 @@ func (x *exporting) nextIDs(ctx context.Context, c *collection, on backend.Backe
 		if s.Index != "" {
 			f.hint = text(s.Index)
 		}
-		body = f.body(c.Namespace.Collection).AppendString("comment", comment)
+		body = f.body(c.Namespace.Collection).AppendString("comment", c.comment)
 		if c.Reader != nil {
 			body.StartDocument("$readPreference").AppendString("mode", "secondaryPreferred").FinishDocument()
 		}

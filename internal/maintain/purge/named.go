@@ -140,7 +140,7 @@ func (n *NamedParts) collections(ctx context.Context, database string) ([]string
 
 // listed runs a command and returns the names in a list of its reply.
 func (n *NamedParts) listed(ctx context.Context, database string, body *bsoncore.DocumentBuilder, path ...string) ([]string, error) {
-	c := &collection{Target{Backend: n.backend, Namespace: backend.Namespace{Database: database}}}
+	c := &collection{Target{Backend: n.backend, Namespace: backend.Namespace{Database: database}}, defaultComment}
 	reply, err := c.run(ctx, n.backend, body)
 	if err != nil {
 		return nil, err
@@ -227,7 +227,7 @@ func (n *NamedParts) Hide(context.Context, Part) error { return nil }
 
 // Drop implements Parts. A database with a date in its name goes with its last collection.
 func (n *NamedParts) Drop(ctx context.Context, p Part) error {
-	c := &collection{Target{Backend: n.backend, Namespace: p.Namespace}}
+	c := &collection{Target{Backend: n.backend, Namespace: p.Namespace}, defaultComment}
 	if _, err := c.run(ctx, n.backend, majority(bsoncore.NewDocumentBuilder().AppendString("drop", p.Namespace.Collection))); err != nil {
 		return err
 	}

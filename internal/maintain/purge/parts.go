@@ -20,7 +20,7 @@ type gatewayParts struct{ c *collection }
 
 // GatewayParts returns the partitions of a collection that a gateway splits by time; nil where the server is no gateway, or the collection is not split so.
 func GatewayParts(ctx context.Context, b backend.Backend, ns backend.Namespace) (Parts, error) {
-	g := gatewayParts{&collection{Target{Backend: b, Namespace: ns}}}
+	g := gatewayParts{&collection{Target{Backend: b, Namespace: ns}, defaultComment}}
 	parts, err := g.List(ctx)
 	switch {
 	case mongoerr.Is(err, mongoerr.CommandNotFound) || mongoerr.Is(err, mongoerr.NamespaceNotFound):
@@ -145,7 +145,7 @@ func (c CatalogParts) List(ctx context.Context) ([]Part, error) {
 
 // measure asks for a part's figures, which stay unknown where there is no answer.
 func (p *Part) measure(ctx context.Context) {
-	c := &collection{Target{Backend: p.Backend, Namespace: p.Namespace}}
+	c := &collection{Target{Backend: p.Backend, Namespace: p.Namespace}, defaultComment}
 	reply, err := c.run(ctx, c.Backend, bsoncore.NewDocumentBuilder().AppendString("collStats", p.Namespace.Collection))
 	if err != nil {
 		return

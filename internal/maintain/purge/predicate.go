@@ -44,10 +44,10 @@ type span struct {
 // Check says what is wrong with a Predicate.
 func (p *Predicate) Check() error {
 	switch {
-	case p.Field == "" && len(p.Where) <= emptyLength:
-		return fmt.Errorf("nothing says what goes: give a time before which documents go, or a filter; where all go, drop the collection")
 	case p.Field == "" && (p.Age != 0 || !p.Before.IsZero() || !p.From.IsZero()):
 		return fmt.Errorf("a time before which documents go needs the field that tells their time")
+	case p.Field == "" && len(p.Where) <= emptyLength:
+		return fmt.Errorf("nothing says what goes: give a time before which documents go, or a filter; where all go, drop the collection")
 	case p.Field != "" && p.Age == 0 && p.Before.IsZero():
 		return fmt.Errorf("field %s says nothing without a time before which documents go", p.Field)
 	case p.Age != 0 && !p.Before.IsZero():

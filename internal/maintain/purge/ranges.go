@@ -38,12 +38,11 @@ type rangesState struct {
 
 // rangeTarget is a target and how it is reached.
 type rangeTarget struct {
-	Name   string          `bson:"name"`
-	Index  string          `bson:"index"`
-	Arrays bool            `bson:"arrays"`
-	Held   bson.Document   `bson:"held,omitempty"`
-	Low    driver.RawValue `bson:"low"` // first key and last key, to tell how far it is
-	High   driver.RawValue `bson:"high"`
+	Name  string          `bson:"name"`
+	Index string          `bson:"index"`
+	Held  bson.Document   `bson:"held,omitempty"`
+	Low   driver.RawValue `bson:"low"` // first key and last key, to tell how far it is
+	High  driver.RawValue `bson:"high"`
 }
 
 // Step implements maintain.Job.
@@ -111,20 +110,17 @@ const countTime = 2 * time.Second
 
 // cut adds one target's cells.
 func (r *ranging) cut(ctx context.Context, s *rangesState, what cut, key span, t Target, targets int) error {
-	c := &collection{t}
+	c := r.options.on(t)
 	a, err := c.keyed(ctx, what, key.path)
 	if err != nil {
 		return err
-	}
-	if a.arrays && what.time.path == "" {
-		return &Refusal{Reason: fmt.Sprintf("%s of %s holds arrays, and a document with one may match {%[1]s: {$gt: …, $lt: …}} with two different elements: use ids", key.path, c.Namespace)}
 	}
 	first, last, ok, err := c.ends(ctx, key, a)
 	if err != nil || !ok {
 		return err
 	}
 	at := len(s.Targets)
-	s.Targets = append(s.Targets, rangeTarget{t.name(), a.index, a.arrays, a.held, raw(first), raw(last)})
+	s.Targets = append(s.Targets, rangeTarget{t.name(), a.index, a.held, raw(first), raw(last)})
 	if n, err := c.count(ctx, what.filter, a.hint(), countTime); err == nil && s.Total >= 0 {
 		s.Total += n
 	} else {
@@ -164,8 +160,8 @@ func (r *ranging) prepare(ctx context.Context, s *rangesState) error {
 		if !ok {
 			continue // a partition that was dropped since
 		}
-		a := access{index: saved.Index, arrays: saved.Arrays, held: saved.Held}
-		emptiers[i] = r.options.emptier(ctx, &collection{t}, s.Filter, s.Path, a, r.size)
+		a := access{saved.Index, saved.Held}
+		emptiers[i] = r.options.emptier(ctx, r.options.on(t), s.Filter, s.Path, a, r.size)
 	}
 	r.emptiers = emptiers
 	return nil
@@ -182,6 +178,11 @@ func (o *Options) removal(ctx context.Context, c *collection, filter bson.Docume
 	r := removal{collection: c, filter: filter, archive: o.Archive, archiveAs: o.ArchiveAs, average: c.average(ctx)}
 	if r.archiveAs.Collection == "" {
 		r.archiveAs = c.Namespace
+	}
+	// The pace counts bytes of the oplog and, where there is none, of the documents.
+	r.entry = OplogBytes(c.Namespace.String(), bson.Value{Type: bson.TypeObjectID, Data: make([]byte, 12)})
+	if c.Backend.Abilities().Embedded {
+		r.entry = r.average
 	}
 	return r
 }

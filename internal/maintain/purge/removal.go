@@ -18,6 +18,7 @@ type removal struct {
 	archive    Archive       // nil: none
 	archiveAs  backend.Namespace
 	average    int64 // bytes of a document, about
+	entry      int64 // bytes that the delete of one adds to what the pace counts
 }
 
 // statementBytes bounds the documents that one delete carries where it carries whole ones: a message has 48 MB at most
@@ -31,7 +32,7 @@ func (r *removal) remove(ctx context.Context, docs []bson.Document, pace maintai
 	if len(docs) == 0 {
 		return t, nil
 	}
-	if err := pace.Wait(ctx, len(docs), r.bytes(docs)); err != nil {
+	if err := pace.Wait(ctx, len(docs), int64(len(docs))*r.entry); err != nil {
 		return t, err
 	}
 	groups := [][]bson.Document{{r.byIDs(docs)}}
@@ -52,18 +53,6 @@ func (r *removal) remove(ctx context.Context, docs []bson.Document, pace maintai
 	t.Bytes = t.Gone * r.average
 	t.Skipped = max(0, int64(len(docs))-t.Gone)
 	return t, nil
-}
-
-// bytes is the size of documents: their own where they are whole.
-func (r *removal) bytes(docs []bson.Document) int64 {
-	if r.archive == nil {
-		return int64(len(docs)) * r.average
-	}
-	var n int64
-	for _, d := range docs {
-		n += int64(len(d))
-	}
-	return n
 }
 
 // byIDs is one statement for all.

@@ -24,7 +24,6 @@ type slicesState struct {
 	Now    int64           `bson:"now"` // at the pass's beginning, in milliseconds; 0: each step has its own
 	Target string          `bson:"target"`
 	Index  string          `bson:"index"`
-	Arrays bool            `bson:"arrays"`
 	Held   bson.Document   `bson:"held,omitempty"`
 	At     driver.RawValue `bson:"at,omitempty"` // nothing below it is left
 	Begun  bool            `bson:"begun"`
@@ -147,19 +146,19 @@ func (s *slicing) find(state *slicesState) int {
 
 // emptier is that of a target, whose index is looked for at its beginning.
 func (s *slicing) emptier(ctx context.Context, state *slicesState, what cut, at int) (*emptier, error) {
-	c := &collection{s.targets[at]}
+	c := s.options.on(s.targets[at])
 	if !state.Begun {
 		a, err := c.keyed(ctx, what, what.time.path)
 		if err != nil {
 			return nil, err
 		}
 		state.Target, state.Begun = s.targets[at].name(), true
-		state.Index, state.Arrays, state.Held = a.index, a.arrays, a.held
+		state.Index, state.Held = a.index, a.held
 		state.At = raw(what.time.lo)
 	}
 	e := s.emptiers[at]
 	if e == nil {
-		a := access{index: state.Index, arrays: state.Arrays, held: state.Held}
+		a := access{state.Index, state.Held}
 		e = s.options.emptier(ctx, c, nil, what.time.path, a, s.size)
 		e.whole = s.options.Unpaced
 		s.emptiers[at] = e

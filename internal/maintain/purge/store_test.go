@@ -144,7 +144,7 @@ func finish(ctx context.Context, o purge.Options) (maintain.Outcome, error) {
 }
 
 // wantSame compares documents byte by byte.
-func wantSame(t testing.TB, got, want []bson.Document) {
+func wantSame(t failer, got, want []bson.Document) {
 	t.Helper()
 	if slices.EqualFunc(got, want, func(a, b bson.Document) bool { return bytes.Equal(a, b) }) {
 		return
@@ -162,7 +162,7 @@ func wantSame(t testing.TB, got, want []bson.Document) {
 			t.Errorf("is gone and should not be: %s", d)
 		}
 	}
-	if !t.(interface{ Failed() bool }).Failed() {
+	if !t.Failed() {
 		t.Errorf("%d documents, want %d", len(got), len(want))
 	}
 }
@@ -176,4 +176,11 @@ func lines(n int, step time.Duration) []bson.Document {
 			AppendInt32("dev", int32(i%7)).AppendString("text", "a line").Build()))
 	}
 	return docs
+}
+
+// failer is a test, or one run of a property's.
+type failer interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Failed() bool
 }

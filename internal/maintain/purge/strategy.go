@@ -80,8 +80,9 @@ type Options struct {
 	MaxRatio float64       // keys or documents examined for one that goes, at most; 0: 10
 	Every    time.Duration // TTL: between two looks; 0: 1 m
 
-	Clock func() time.Time // nil: time.Now
-	Log   *slog.Logger     // nil: discard
+	Comment string           // of the commands that are sent, by which they are found and killed; "": "oxbow:purge"
+	Clock   func() time.Time // nil: time.Now
+	Log     *slog.Logger     // nil: discard
 }
 
 // The defaults of Options.
@@ -113,27 +114,47 @@ func (r *Refusal) Error() string {
 	return r.Reason + "; make the index with " + r.Index
 }
 
-// New returns the job of a strategy.
+// New returns the job of a strategy. A Refusal is a permanent error of it.
 func New(o Options) (maintain.Job, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
+	return decided{o.job()}, nil
+}
+
+// decided is a job whose refusals are permanent.
+type decided struct{ maintain.Job }
+
+// Step implements maintain.Job.
+func (d decided) Step(ctx context.Context, checkpoint bson.Document, pace maintain.Pace) (maintain.Outcome, error) {
+	out, err := d.Job.Step(ctx, checkpoint, pace)
+	var r *Refusal
+	if errors.As(err, &r) {
+		err = maintain.Permanent(err)
+	}
+	return out, err
+}
+
+// on is a target's collection, with the job's comment.
+func (o *Options) on(t Target) *collection { return &collection{t, o.Comment} }
+
+func (o Options) job() maintain.Job {
 	switch o.Strategy {
 	case Drop:
-		return &dropping{options: o}, nil
+		return &dropping{options: o}
 	case Slices:
-		return &slicing{options: o}, nil
+		return &slicing{options: o}
 	case Ranges:
-		return &ranging{options: o}, nil
+		return &ranging{options: o}
 	case Nightly:
 		if o.Unpaced {
-			return &clearing{options: o}, nil
+			return &clearing{options: o}
 		}
-		return &ranging{options: o}, nil
+		return &ranging{options: o}
 	case IDs:
-		return &exporting{options: o}, nil
+		return &exporting{options: o}
 	default:
-		return &watching{options: o}, nil
+		return &watching{options: o}
 	}
 }
 
@@ -175,6 +196,9 @@ func (o *Options) complete() error {
 	setDefault(&o.Export, defaultExport)
 	setDefault(&o.MaxRatio, DefaultRatio)
 	setDefault(&o.Every, defaultEvery)
+	if o.Comment == "" {
+		o.Comment = defaultComment
+	}
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}

@@ -70,7 +70,7 @@ func (w *watching) Step(ctx context.Context, checkpoint bson.Document, pace main
 		return maintain.Outcome{}, fmt.Errorf("list what documents go from: %w", err)
 	}
 	for _, t := range targets {
-		now, err := (&collection{t}).expiry(ctx, w.options.Clock())
+		now, err := w.options.on(t).expiry(ctx, w.options.Clock())
 		if err != nil {
 			return maintain.Outcome{}, err
 		}

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"oxbow/internal/config"
+	"oxbow/internal/maintain"
+	"oxbow/internal/maintain/purge"
+	"oxbow/internal/schedule"
+)
+
+// purgeRunOptions are the flags of purge run.
+type purgeRunOptions struct {
+	purgeOptions
+	strategy        string
+	batch           int
+	slice           time.Duration
+	follow, unpaced bool
+	ratio           float64
+	archive, rotate string
+	windows         []string
+	stopFile, state string
+	id              string
+	maxRun          time.Duration
+	dry             bool
+}
+
+func purgeRunCommand() *cobra.Command {
+	var o purgeRunOptions
+	c := &cobra.Command{
+		Use:   "run --ns DB.COLL --strategy STRATEGY …",
+		Short: "Take documents away by a strategy, as 'oxbow purge plan' proposes it",
+		Long: "Take documents away, in the foreground, paced by what the deployment feels. ctrl-C lets the step end that is under way; the same command goes on where it\n" +
+			"was, on this machine or another: its checkpoint lies in the deployment. 'oxbow jobs' shows, pauses and stops it, and changes its limits while it runs.",
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			ctx, stop := interruptible(c)
+			defer stop()
+			return runPurge(ctx, &o, c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	o.flags(c)
+	f := c.Flags()
+	f.StringVar(&o.strategy, "strategy", "", "drop, slices, ranges, ids, nightly or ttl (docs/purge.md)")
+	f.IntVar(&o.batch, "batch", 0, "documents a delete at most; 0: 1000")
+	f.DurationVar(&o.slice, "slice", 0, "of slices; 0: 1m")
+	f.BoolVar(&o.follow, "follow", false, "slices: go on for ever, slice by slice")
+	f.BoolVar(&o.unpaced, "unpaced", false, "nightly: one delete of everything; slices: one a slice")
+	f.Float64Var(&o.ratio, "max-ratio", 0, "stop when more documents are examined for one that goes; 0: 10")
+	f.StringVar(&o.archive, "archive", "", "folder to write what goes to, before it does")
+	f.StringVar(&o.rotate, "archive-rotate", "", "size of a file of the archive; by default 256MiB")
+	f.StringArrayVar(&o.windows, "window", nil, "when it may run, such as \"22:00-08:00 Asia/Shanghai\" or \"mon-fri 22:00-06:00\"; several: any of them")
+	f.StringVar(&o.stopFile, "stop-file", "", "it does nothing while this file is there")
+	f.DurationVar(&o.maxRun, "max-run", 0, "how long it may run, in a window or in all")
+	f.StringVar(&o.state, "state-db", maintain.DefaultDatabase, "database of the deployment in which it keeps how far it is")
+	f.StringVar(&o.id, "id", "", "name of the job; by default it is made of the collection and the strategy")
+	f.BoolVar(&o.dry, "dry-run", false, "say what would go and how, and change nothing")
+	c.MarkFlagRequired("strategy")
+	return c
+}
+
+// job is the flags as a job's parameters.
+func (o *purgeRunOptions) job() (*purge.Parameters, error) {
+	p, err := o.parameters()
+	if err != nil {
+		return nil, err
+	}
+	if p.Strategy, err = purge.ParseStrategy(o.strategy); err != nil {
+		return nil, fmt.Errorf("--strategy: %w", err)
+	}
+	p.Batch, p.Slice, p.Follow, p.Unpaced, p.MaxRatio, p.Archive = o.batch, o.slice.Milliseconds(), o.follow, o.unpaced, o.ratio, o.archive
+	if o.rotate != "" {
+		if p.Rotate, err = config.ParseSize(o.rotate); err != nil {
+			return nil, fmt.Errorf("--archive-rotate: %w", err)
+		}
+	}
+	return p, nil
+}
+
+// spec is the flags as a job.
+func (o *purgeRunOptions) spec(p *purge.Parameters) (maintain.Spec, error) {
+	limits, err := o.limits()
+	if err != nil {
+		return maintain.Spec{}, err
+	}
+	windows, err := schedule.ParseAll(o.windows)
+	if err != nil {
+		return maintain.Spec{}, fmt.Errorf("--window: %w", err)
+	}
+	s := maintain.Spec{
+		ID: o.id, Kind: purge.KindName, Namespace: o.ns, Windows: windows, MaxRun: o.maxRun, StopFile: o.stopFile, Limits: limits,
+	}
+	if s.ID == "" {
+		s.ID = fmt.Sprintf("purge %s by %s", o.ns, o.strategy)
+	}
+	s.Parameters, err = p.Document()
+	return s, err
+}
+
+func runPurge(ctx context.Context, o *purgeRunOptions, stdout, stderr io.Writer) error {
+	params, err := o.job()
+	if err != nil {
+		return err
+	}
+	spec, err := o.spec(params)
+	if err != nil {
+		return err
+	}
+	canary := o.state
+	if o.dry {
+		canary = ""
+	}
+	return o.on(ctx, canary, stderr, func(ctx context.Context, p *purging) error {
+		if o.dry {
+			return o.dryRun(ctx, p, params, stdout)
+		}
+		return p.run(ctx, spec, o.state, stdout, stderr)
+	})
+}
+
+// shownFirst is how many documents a dry run names.
+const shownFirst = 10
+
+// dryRun prints the plan and the first documents that would go.
+func (o *purgeRunOptions) dryRun(ctx context.Context, p *purging, params *purge.Parameters, stdout io.Writer) error {
+	plan, err := o.plan(ctx, p, params, purge.Assumptions{Workers: o.workers})
+	if err != nil {
+		return err
+	}
+	if err := plan.print(stdout); err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout)
+	if params.Strategy == purge.Drop {
+		for _, part := range plan.Collection.Parts {
+			if part.Due {
+				fmt.Fprintf(stdout, "would drop %s: %s documents, until %s\n", part.Name, figure(part.Documents), part.End.UTC().Format(time.RFC3339))
+			}
+		}
+		return nil
+	}
+	what, err := params.Predicate()
+	if err != nil {
+		return err
+	}
+	t, err := p.target(ctx)
+	if err != nil {
+		return err
+	}
+	ids, err := purge.First(ctx, t, what, time.Now(), shownFirst)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "the first that would go by %s, by _id:\n", params.Strategy)
+	for _, id := range ids {
+		fmt.Fprintf(stdout, "  %s\n", id)
+	}
+	_, err = fmt.Fprintln(stdout, "nothing was changed")
+	return err
+}
+
+// run runs the job and shows how it goes.
+func (p *purging) run(ctx context.Context, spec maintain.Spec, state string, stdout, stderr io.Writer) error {
+	runner := maintain.New(maintain.Options{
+		Store: maintain.NewStore(p.Whole(), state), Kinds: map[string]maintain.Kind{purge.KindName: p.kind()},
+		Throttle: p.pace, Kill: p.kill, Log: p.log,
+	})
+	show := newPurgeShow(stderr, spec.ID)
+	status, err := runner.Once(ctx, spec, show.status)
+	show.end()
+	p.report(stdout, &status)
+	switch {
+	case err != nil:
+		return err
+	case status.State == maintain.Done:
+		return nil
+	case status.State == maintain.Failed:
+		return errors.New(status.Reason)
+	case ctx.Err() != nil:
+		return errors.New("stopped after a step: the same command goes on where it was")
+	}
+	return fmt.Errorf("%s: %s; the same command goes on where it was", status.State, orElse(status.Reason, "no reason is told"))
+}
+
+// report prints what a pass came to.
+func (p *purging) report(w io.Writer, s *maintain.Status) {
+	fmt.Fprintf(w, "%s: %s, %s documents gone, about %s left\n", s.ID, s.State, figure(s.Documents), figure(s.Remaining))
+	skipped := int64(0)
+	for _, skip := range s.Skipped {
+		fmt.Fprintf(w, "skipped: %s: %s\n", figure(skip.Count), skip.Reason)
+		skipped += skip.Count
+	}
+	for _, a := range p.archives {
+		total := a.Total()
+		fmt.Fprintf(w, "archived by this run: %s documents, %s as %s\n", figure(total.Documents), size(total.Bytes), size(total.Stored))
+		if more := total.Documents - s.Documents - skipped; s.Documents > 0 && more > 0 {
+			fmt.Fprintf(w, "archived and still there, or archived twice: %s\n", figure(more))
+		}
+	}
+}
+
+// purgeShow shows a job on a terminal in one line that changes, elsewhere in lines now and then.
+type purgeShow struct {
+	out      io.Writer
+	name     string
+	terminal bool
+	last     time.Time // of the last line
+	reason   string    // in it
+}
+
+func newPurgeShow(out io.Writer, name string) *purgeShow {
+	s := &purgeShow{out: out, name: name}
+	if f, ok := out.(*os.File); ok {
+		s.terminal = term.IsTerminal(int(f.Fd()))
+	}
+	return s
+}
+
+// status shows how a job stands.
+func (s *purgeShow) status(now maintain.Status) {
+	line := statusLine(&now)
+	switch {
+	case s.terminal:
+		fmt.Fprintf(s.out, "\r\x1b[K%s: %s", s.name, line)
+	case now.Reason != s.reason || time.Since(s.last) >= lineEvery:
+		fmt.Fprintf(s.out, "%s: %s\n", s.name, line)
+		s.last, s.reason = time.Now(), now.Reason
+	}
+}
+
+// statusLine is a status in words.
+func statusLine(s *maintain.Status) string {
+	line := fmt.Sprintf("%s, %s gone, about %s left", s.State, figure(s.Documents), figure(s.Remaining))
+	if s.Rate > 0 {
+		line += fmt.Sprintf(", %s/s", figure(int64(s.Rate)))
+	}
+	if s.ETA > 0 {
+		line += ", " + lasting(time.Duration(s.ETA*float64(time.Second))) + " to go"
+	}
+	if s.Reason != "" {
+		line += "; " + s.Reason
+	}
+	return line
+}
+
+func (s *purgeShow) end() {
+	if s.terminal {
+		fmt.Fprintln(s.out)
+	}
+}

@@ -1,0 +1,215 @@
+package purge_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"oxbow/internal/backend"
+	"oxbow/internal/bson"
+	"oxbow/internal/bson/bsontest"
+	"oxbow/internal/maintain/purge"
+)
+
+// kept is an archive in memory that runs something before it keeps documents.
+type kept struct {
+	docs   []bson.Document
+	before func() error
+}
+
+func (k *kept) Append(_ backend.Namespace, docs []bson.Document) error {
+	if k.before != nil {
+		if err := k.before(); err != nil {
+			return err
+		}
+	}
+	for _, d := range docs {
+		k.docs = append(k.docs, slices.Clone(d))
+	}
+	return nil
+}
+
+// inOrder sorts documents by _id.
+func inOrder(docs []bson.Document) []bson.Document {
+	slices.SortFunc(docs, func(a, b bson.Document) int {
+		x, _ := bson.Get(a, "_id")
+		y, _ := bson.Get(b, "_id")
+		return bson.Compare(x, y)
+	})
+	return docs
+}
+
+// archived are the strategies that can archive before they delete.
+var archived = []purge.Strategy{purge.Slices, purge.Ranges, purge.IDs}
+
+func TestArchived(t *testing.T) {
+	for _, strategy := range archived {
+		t.Run(string(strategy), func(t *testing.T) {
+			s := openStore(t)
+			s.index(t, `{"time": 1}`)
+			docs := lines(600, 15*time.Second)
+			s.insert(t, docs...)
+			o := s.options(strategy, hour)
+			archive := &kept{}
+			o.Archive, o.Workers = archive, 1
+			did, err := finish(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantSame(t, s.all(t), docs[360:])
+			wantSame(t, inOrder(archive.docs), docs[:360])
+			if did.Documents != 360 {
+				t.Errorf("did %d documents, want 360", did.Documents)
+			}
+		})
+	}
+}
+
+// TestChangedBetween: a document that changes after it was read stays when it does not match any more, and when it still does it goes as it is then, after
+// it was archived so.
+func TestChangedBetween(t *testing.T) {
+	for _, strategy := range archived {
+		t.Run(string(strategy), func(t *testing.T) {
+			s := openStore(t)
+			s.index(t, `{"time": 1}`)
+			s.insert(t, lines(600, 15*time.Second)...)
+			o := s.options(strategy, hour)
+			archive := &kept{}
+			changed := false
+			archive.before = func() error {
+				if !changed {
+					changed = true
+					s.command(t, `{"update": "log", "updates": [
+						{"q": {"_id": 3}, "u": {"$set": {"time": {"$date": "2026-03-01T11:59:00Z"}}}},
+						{"q": {"_id": 5}, "u": {"$set": {"text": "another line"}}}]}`)
+				}
+				return nil
+			}
+			o.Archive, o.Workers, o.Slice = archive, 1, time.Hour
+			did, err := finish(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			left := s.all(t)
+			if len(left) != 241 {
+				t.Errorf("%d documents are left, want 241", len(left))
+			}
+			if id, _ := bson.Get(left[0], "_id"); id.Int32() != 3 {
+				t.Errorf("document 3 is gone, though it does not match any more")
+			}
+			if did.Documents != 359 {
+				t.Errorf("did %d documents, want 359", did.Documents)
+			}
+			var skipped int64
+			for _, skip := range did.Skipped {
+				skipped += skip.Count
+			}
+			if skipped < 2 {
+				t.Errorf("%d documents are told to be skipped, want the two that changed", skipped)
+			}
+			five := bsontest.Doc(t, `{"_id": 5, "text": "another line"}`)
+			if !slices.ContainsFunc(archive.docs, func(d bson.Document) bool { return same(d, five, "_id") && same(d, five, "text") }) {
+				t.Errorf("document 5 is not archived as it was when it went")
+			}
+		})
+	}
+}
+
+func same(a, b bson.Document, field string) bool {
+	x, _ := bson.Get(a, field)
+	y, _ := bson.Get(b, field)
+	return bson.Equal(x, y)
+}
+
+// TestArchiveFails: nothing is deleted that could not be archived.
+func TestArchiveFails(t *testing.T) {
+	for _, strategy := range archived {
+		s := openStore(t)
+		s.index(t, `{"time": 1}`)
+		docs := lines(600, 15*time.Second)
+		s.insert(t, docs...)
+		o := s.options(strategy, hour)
+		full := errors.New("no space left on device")
+		o.Archive = &kept{before: func() error { return full }}
+		if _, err := finish(t.Context(), o); !errors.Is(err, full) {
+			t.Errorf("%s: error %v, want %v", strategy, err, full)
+		}
+		wantSame(t, s.all(t), docs)
+	}
+}
+
+// TestAlwaysChanging: a document that changes each time it is read is passed over in the end, and told so.
+func TestAlwaysChanging(t *testing.T) {
+	s := openStore(t)
+	s.index(t, `{"time": 1}`)
+	s.insert(t, lines(600, 15*time.Second)...)
+	o := s.options(purge.Ranges, hour)
+	o.Workers = 1
+	o.Archive = &kept{before: func() error {
+		s.command(t, `{"update": "log", "updates": [{"q": {"_id": 3}, "u": {"$inc": {"n": 1}}}]}`)
+		return nil
+	}}
+	if _, err := finish(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	left := s.all(t)
+	if id, _ := bson.Get(left[0], "_id"); len(left) != 241 || id.Int32() != 3 {
+		t.Errorf("%d documents are left, the first of them %s", len(left), left[0])
+	}
+}
+
+// TestDropArchived: what a collection held is archived before it is dropped; one that is written to meanwhile is not dropped.
+func TestDropArchived(t *testing.T) {
+	s := openStore(t)
+	s.ns.Collection = "log260227"
+	docs := lines(2500, time.Second)
+	s.insert(t, docs...)
+	named, err := purge.NewNamedParts(s, "fla.log{yymmdd}", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := s.options(purge.Drop, purge.Predicate{Age: 24 * time.Hour})
+	archive := &kept{}
+	o.Parts, o.Archive = named, archive
+	late := bson.Document(bsoncore.NewDocumentBuilder().AppendInt32("_id", 0).Build())
+	archive.before = func() error { s.insert(t, late); archive.before = nil; return nil }
+	_, err = finish(t.Context(), o)
+	wantRefusal(t, err, "still writes")
+	if n := len(s.all(t)); n != 2501 {
+		t.Errorf("%d documents are left, want all 2501", n)
+	}
+	archive.docs = nil
+	did, err := finish(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSame(t, s.all(t), nil)
+	wantSame(t, inOrder(archive.docs), append([]bson.Document{late}, docs...))
+	if did.Documents != 2501 {
+		t.Errorf("did %d documents, want 2501", did.Documents)
+	}
+}
+
+// killer is a backend that loses its connection at one of its commands, before or after that was run.
+type killer struct {
+	backend.Backend
+	at    int
+	after bool
+	cause error
+}
+
+func (k *killer) Run(ctx context.Context, r *backend.Request) (bson.Document, error) {
+	k.at--
+	if k.at == 0 && !k.after {
+		return nil, k.cause
+	}
+	reply, err := k.Backend.Run(ctx, r)
+	if k.at == 0 {
+		return nil, k.cause
+	}
+	return reply, err
+}
