@@ -48,7 +48,7 @@ func TestSilence(t *testing.T) {
 		}
 		set.Change(func() { set.Members[0].Silent = false })
 		time.Sleep(within)
-		wantVerdict(t, "with answers", th.Verdict(), throttle.Slow, throttle.Ramp, "is full again in")
+		wantVerdict(t, "with answers", th.Verdict(), throttle.Slow, throttle.Ramp, "the pace rises again, after: ")
 	})
 }
 
@@ -72,7 +72,7 @@ func TestLateProbe(t *testing.T) {
 		wantVerdict(t, "before the first look is over", th.Verdict(), throttle.Stop, throttle.CPU, "has not looked yet")
 		s.until <- struct{}{}
 		time.Sleep(time.Second)
-		wantVerdict(t, "after one look", th.Verdict(), throttle.Slow, throttle.Ramp, "is full again in")
+		wantVerdict(t, "after one look", th.Verdict(), throttle.Slow, throttle.Ramp, "the pace rises again, after: ")
 		time.Sleep(within)
 		wantVerdict(t, "without another", th.Verdict(), throttle.Stop, throttle.CPU, "is late")
 		close(s.until)

@@ -1,9 +1,6 @@
 package throttle
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // Ramp is the Probe of a verdict that no probe gives: the pace rises.
 const Ramp = "ramp"
@@ -33,11 +30,10 @@ func (r *ramp) limit(v Verdict, passed time.Duration) Verdict {
 	return Verdict{State: Slow, Share: max(r.share, slowest), Probe: Ramp, Reason: r.reason()}
 }
 
-// reason tells when the pace is full, and what it was not for.
+// reason tells why the pace is not the full one though nothing is said against it. It does not change while the pace rises.
 func (r *ramp) reason() string {
-	left := time.Duration((1 - r.share) / rise * float64(time.Second)).Round(time.Second)
 	if r.last.Reason == "" {
-		return fmt.Sprintf("a job begins slowly: the pace is full in %v", left)
+		return "the pace rises: a job begins slowly"
 	}
-	return fmt.Sprintf("the pace is full again in %v, after: %s", left, r.last.Reason)
+	return "the pace rises again, after: " + r.last.Reason
 }
