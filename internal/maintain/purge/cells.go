@@ -85,7 +85,7 @@ func (e *emptier) take(ctx context.Context, c *cell, size int, pace maintain.Pac
 	}
 	s := c.span(e.path)
 	if !found {
-		t, err := e.takeRest(ctx, s, size, pace)
+		t, err := e.takeRest(ctx, s, pace)
 		c.done = c.done || err == nil
 		return t, false, err
 	}
@@ -135,14 +135,14 @@ func (e *emptier) takeSpan(ctx context.Context, s span, size int, pace maintain.
 	return tally{Gone: n, Bytes: n * e.average}, err
 }
 
-// takeRest takes away what lies in a span of fewer than size keys. Where little of them went, the others are counted.
-func (e *emptier) takeRest(ctx context.Context, s span, size int, pace maintain.Pace) (tally, error) {
-	t, err := e.takeSpan(ctx, s, size, pace)
-	if err != nil || 2*t.Gone > int64(size) {
-		return t, err
+// takeRest takes away what lies in a span of fewer than a batch's keys, which are counted.
+func (e *emptier) takeRest(ctx context.Context, s span, pace maintain.Pace) (tally, error) {
+	keys, err := e.collection.count(ctx, e.access.keys(s), e.access.hint(), 0)
+	if err != nil || keys == 0 {
+		return tally{}, err
 	}
-	left, err := e.collection.count(ctx, e.access.keys(s), e.access.hint(), 0)
-	t.Examined, t.Taken = t.Gone+left, t.Gone
+	t, err := e.takeSpan(ctx, s, int(keys), pace)
+	t.Examined, t.Taken = max(keys, t.Gone), t.Gone
 	return t, err
 }
 

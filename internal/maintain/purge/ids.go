@@ -35,6 +35,7 @@ type idsState struct {
 	Index string   `bson:"index"`
 	Begun string   `bson:"begun"` // name of the target that Index is of
 	Done  []string `bson:"done"`  // names of targets
+	Total int64    `bson:"total"` // documents that were to go, -1: not known
 	Tally tally    `bson:"tally"`
 }
 
@@ -69,6 +70,7 @@ func (x *exporting) Step(ctx context.Context, checkpoint bson.Document, pace mai
 	s.Tally.add(did)
 	out := did.outcome()
 	out.Done = len(s.Done) == len(x.targets)
+	out.Remaining = remaining(out.Done, s.Total, s.Tally.Gone, len(x.targets))
 	out.Checkpoint, err = driver.Marshal(&s)
 	return out, err
 }
@@ -96,10 +98,33 @@ func (x *exporting) begin(ctx context.Context, s *idsState, t Target, what cut) 
 	if err := x.try(ctx, c, find{filter: what.filter, hint: a.hint(), limit: defaultBatch}); err != nil {
 		return err
 	}
+	if s.Begun != t.name() {
+		s.Total = x.options.total(ctx, c, what, a)
+	}
 	s.Begun, s.Index = t.name(), a.index
 	x.at, x.removal = t.name(), x.options.removal(ctx, c, what.filter)
 	x.cursor, x.ids, x.read, x.gone = 0, nil, 0, 0
 	return nil
+}
+
+// total is how many documents of a collection go, -1 where counting takes too long.
+func (o *Options) total(ctx context.Context, c *collection, what cut, a access) int64 {
+	n, err := c.count(ctx, what.filter, a.hint(), countTime)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// remaining is what is left of a total where there is one target; of several only the one at hand was counted.
+func remaining(done bool, total, gone int64, targets int) int64 {
+	switch {
+	case done:
+		return 0
+	case total < 0 || targets > 1:
+		return -1
+	}
+	return max(0, total-gone)
 }
 
 // try runs the first part of an export for its figures.

@@ -17,7 +17,6 @@ type ranging struct {
 	options  Options
 	emptiers []*emptier // one a target, nil: not known yet
 	size     *sizing
-	batches  int // a worker's in a step at most, for tests; 0: as many as stepTime allows
 }
 
 // stepTime is how long a step goes on: so much is done again, at most, when its checkpoint was not stored.
@@ -242,16 +241,12 @@ type shift struct {
 
 // work empties one cell after the other.
 func (w *shift) work(ctx context.Context, pace maintain.Pace) {
-	left := w.batches
-	if left == 0 {
-		left = -1
-	}
 	for c := w.next(); c != nil; c = w.next() {
-		for ; !c.done && left != 0 && w.more(ctx); left-- {
+		for !c.done && w.more(ctx) {
 			w.batch(ctx, c, pace)
 		}
 		w.put(c)
-		if left == 0 || !w.more(ctx) {
+		if !w.more(ctx) {
 			return
 		}
 	}

@@ -27,6 +27,7 @@ type slicesState struct {
 	Held   bson.Document   `bson:"held,omitempty"`
 	At     driver.RawValue `bson:"at,omitempty"` // nothing below it is left
 	Begun  bool            `bson:"begun"`
+	Total  int64           `bson:"total"` // documents that were to go, -1: not known
 	Tally  tally           `bson:"tally"`
 }
 
@@ -62,6 +63,7 @@ func (s *slicing) Step(ctx context.Context, checkpoint bson.Document, pace maint
 	state.Tally.add(did)
 	out := did.outcome()
 	out.Done = done && !s.options.Follow
+	out.Remaining = remaining(out.Done, state.Total, state.Tally.Gone, len(s.targets))
 	if out.Checkpoint, err = driver.Marshal(&state); err != nil {
 		return out, err
 	}
@@ -153,7 +155,10 @@ func (s *slicing) emptier(ctx context.Context, state *slicesState, what cut, at 
 			return nil, err
 		}
 		state.Target, state.Begun = s.targets[at].name(), true
-		state.Index, state.Held = a.index, a.held
+		state.Index, state.Held, state.Total = a.index, a.held, -1
+		if !s.options.Follow {
+			state.Total = s.options.total(ctx, c, what, a)
+		}
 		state.At = raw(what.time.lo)
 	}
 	e := s.emptiers[at]
