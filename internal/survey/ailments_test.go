@@ -125,7 +125,7 @@ func TestTenAilments(t *testing.T) {
 	for about, texts := range map[string][]string{
 		"shop.holes":  {"51.0 GiB of 85.0 GiB", `compact: "holes"`},
 		"shop.cart":   {"1,320,000 updates and deletes", "66.0 times a day", `renameCollection: "shop.cart", to: "cart.cart"`},
-		"log.session": {"at_1", "2026-03-01T09:00:00Z", "2.8 hours overdue", "1,440 passes", "oxbow purge plan --uri mongodb://a,b --ns log.session --time-field at"},
+		"log.session": {"at_1", "2026-03-01T09:00:00Z", "2.8 hours overdue", "1,440 passes", "oxbow purge plan --uri mongodb://a,b --ns log.session --time-field at --before 600s"},
 		"log.event":   {"date (2)", "string (1)", "null (1)", "missing (1)", "array (1)", "milliseconds (1)", "$toDate"},
 		"shop.item":   {"5,000,000", "int (2)"},
 		"shop.tags":   {"3.0 GiB of indexes on 1.0 GiB", "flag_1 was not used", `dropIndexes: "tags", index: "flag_1"`},

@@ -20,14 +20,21 @@ func (c *Collection) command(name, more string) string {
 	return "db.getSiblingDB(" + quoted(database) + ").runCommand({" + name + ": " + quoted(collection) + more + "})"
 }
 
-// purge is the command that looks how a collection's old documents can go.
-func (f *finder) purge(c *Collection) string {
-	field := ""
+// purge is the command that looks how a collection's documents of an age can go.
+func (f *finder) purge(c *Collection, age string) string {
+	field, unit := "_id", "objectId"
 	if c.Time != nil {
-		field = " --time-field " + c.Time.Name
+		field, unit = c.Time.Name, units[c.Time.Types[0].Name]
 	}
-	return "oxbow purge plan --uri " + f.uri + " --ns " + c.Namespace + field
+	text := "oxbow purge plan --uri " + f.uri + " --ns " + c.Namespace + " --time-field " + field
+	if unit != "" {
+		text += " --unit " + unit
+	}
+	return text + " --before " + age
 }
+
+// units are how layouts and purges name what a time field holds; dates are what they take it for.
+var units = map[string]string{"seconds": "s", "milliseconds": "ms", "objectId": "objectId"}
 
 // expiry finds TTL indexes that do not keep up.
 func (f *finder) expiry(c *Collection) {
@@ -51,7 +58,7 @@ func (f *finder) expiry(c *Collection) {
 			break
 		}
 	}
-	f.add(true, "ttl-behind", c.Namespace, "A TTL index does not keep up", evidence, f.purge(c))
+	f.add(true, "ttl-behind", c.Namespace, "A TTL index does not keep up", evidence, f.purge(c, fmt.Sprintf("%ds", b.Expires)))
 }
 
 // times finds collections whose documents do not all say how old they are, or none does.
@@ -172,8 +179,7 @@ func (f *finder) size(c *Collection) {
 	}
 	layout := "{hash: {field: _id, count: 64}}"
 	if c.Time != nil {
-		unit := map[string]string{"seconds": "s", "milliseconds": "ms", "objectId": "objectId"}[c.Time.Types[0].Name]
-		layout = "{time: {field: " + c.Time.Name + ", unit: " + cmp.Or(unit, "date") + ", every: day}, keep: 30d}"
+		layout = "{time: {field: " + c.Time.Name + ", unit: " + cmp.Or(units[c.Time.Types[0].Name], "date") + ", every: day}, keep: 30d}"
 	}
 	evidence := fmt.Sprintf("%s documents, %s, with %s of indexes", numberText(c.Documents.Value), sizeText(c.DataBytes.Value), sizeText(c.IndexBytes.Value))
 	if c.LastDay.Reported {

@@ -135,7 +135,7 @@ func (f *finder) disks() {
 		if growth > 0 {
 			evidence += fmt.Sprintf("; collections grow by about %s a day, so it is full in %.1f days", sizeText(int64(growth)), days)
 		}
-		f.add(true, "disk-filling", s.Host, "A disk fills", evidence, f.purge(f.fastest()))
+		f.add(true, "disk-filling", s.Host, "A disk fills", evidence, f.makesRoom())
 	}
 }
 
@@ -155,6 +155,14 @@ func grows(c *Collection) float64 {
 	}
 	each := float64(c.StorageBytes.Value-c.ReusableBytes.Value+c.IndexBytes.Value) / float64(c.Documents.Value)
 	return max(0, each*float64(c.LastDay.Value))
+}
+
+// makesRoom is the command that looks how the old documents go of the collection that grows most.
+func (f *finder) makesRoom() string {
+	if c := f.fastest(); c.Namespace != "" {
+		return f.purge(c, "30d") + "   // or whatever age may go"
+	}
+	return "db.adminCommand({listDatabases: 1})   // no collection was looked at"
 }
 
 // fastest is the collection that grows most, else the largest.

@@ -99,12 +99,8 @@ var long = map[string]func(context.Context, *mongo.Collection) error{
 	},
 }
 
-// fetch opens a cursor with a batch that is there at once, and asks for one that is not.
-func fetch(ctx context.Context, c *mongo.Collection) error {
-	cursor, err := c.Find(ctx, slowly(), options.Find().SetBatchSize(2))
-	if err != nil {
-		return err
-	}
+// fetch asks for all that a cursor has left, which is a getMore that takes its time.
+func fetch(ctx context.Context, cursor *mongo.Cursor) error {
 	defer cursor.Close(context.Background())
 	cursor.SetBatchSize(1_000_000)
 	for cursor.Next(ctx) {
@@ -130,7 +126,11 @@ func TestKill(t *testing.T) {
 			fill(t, c, *documents)
 			d := deploymentAt(t, test.on)
 			if *documents < 1_000_000 {
-				testKill(t, d, "find", func() error { return fetch(t.Context(), c) })
+				cursor, err := c.Find(t.Context(), slowly(), options.Find().SetBatchSize(2))
+				if err != nil {
+					t.Fatal(err)
+				}
+				testKill(t, d, "find", func() error { return fetch(t.Context(), cursor) })
 			}
 			for kind, run := range long {
 				testKill(t, d, kind, func() error { return run(t.Context(), c) })
