@@ -30,6 +30,21 @@ type Event struct {
 	Error     string    `bson:"error,omitempty" json:"error,omitempty"`
 }
 
+// Outcome is what became of the operation in a word: logged, alerted, killed, failed (to be killed, or to end), or spared, in a dry run.
+func (e *Event) Outcome() string {
+	switch {
+	case e.Action == Log.String():
+		return "logged"
+	case e.Action == Alert.String():
+		return "alerted"
+	case e.DryRun:
+		return "spared"
+	case e.Gone:
+		return "killed"
+	}
+	return "failed"
+}
+
 // keptEvents is how many events a checkpoint holds at most.
 const keptEvents = 100
 
