@@ -35,7 +35,7 @@ func (f *finder) members() {
 				fmt.Sprintf("%s of %s is %s: %s", m.Host, m.Set, m.State, m.Why), "rs.status().members.filter(m => m.name == "+quoted(m.Host)+")")
 		case m.BehindMillis.Reported && seconds(float64(m.BehindMillis.Value)/1000) > f.t.Behind:
 			f.add(true, "member-behind", m.Host, "A secondary is behind",
-				fmt.Sprintf("%s of %s is %s behind its primary, beyond its delay of %s", m.Host, m.Set, timeText(time.Duration(m.BehindMillis.Value)*time.Millisecond), timeText(seconds(m.DelaySeconds))),
+				fmt.Sprintf("%s of %s is %s behind its primary, beside its delay of %s", m.Host, m.Set, timeText(time.Duration(m.BehindMillis.Value)*time.Millisecond), timeText(seconds(m.DelaySeconds))),
 				"oxbow ops --uri "+f.uri, "rs.printSecondaryReplicationInfo()")
 		}
 	}
@@ -70,8 +70,7 @@ func (f *finder) majorities() {
 			continue
 		}
 		f.add(false, "fragile-majority", name, "One failure leaves no majority that confirms writes",
-			fmt.Sprintf("%s has %d voting members, %d of them with data and %d arbiters; w: majority needs %d with data, and one failure leaves %d", name, s.votes, s.holding,
-				s.arbiters, s.votes/2+1, s.holding-1),
+			fmt.Sprintf("%s has %d votes, %d of them of members with data; w: majority needs %d of those, and one failure leaves %d", name, s.votes, s.holding, s.votes/2+1, s.holding-1),
 			`rs.add({host: "HOST:PORT"})`)
 	}
 }

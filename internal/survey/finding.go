@@ -59,7 +59,7 @@ type finder struct {
 
 // Find says what is wrong by the figures of a survey: the serious first, in the order of IDs. uri stands in the commands of Oxbow.
 func Find(s *Survey, t Thresholds, uri string) []Finding {
-	f := &finder{s: s, t: t, uri: uri}
+	f := &finder{s: s, t: t, uri: uri, list: []Finding{}}
 	f.members()
 	f.majorities()
 	f.oplogs()
@@ -116,6 +116,8 @@ func timeText(d time.Duration) string {
 		return fmt.Sprintf("%.1f days", d.Hours()/24)
 	case d >= time.Hour:
 		return fmt.Sprintf("%.1f hours", d.Hours())
+	case d >= time.Minute:
+		return d.Round(time.Second).String()
 	}
 	return d.Round(100 * time.Millisecond).String()
 }

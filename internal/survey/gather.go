@@ -57,7 +57,11 @@ func Gather(ctx context.Context, d Deployment, o Options) (*Survey, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	g := &gathering{Deployment: d, o: o, survey: &Survey{At: o.Now(), Between: o.Between, Seconds: o.Between.Seconds()}, by: map[string]reader{}, counts: map[string]bool{}}
+	s := &Survey{
+		At: o.Now(), Between: o.Between, Seconds: o.Between.Seconds(),
+		Servers: []Server{}, Oplogs: []Oplog{}, Collections: []Collection{}, Running: []Running{}, Profiled: []Profiled{}, Missing: []string{},
+	}
+	g := &gathering{Deployment: d, o: o, survey: s, by: map[string]reader{}, counts: map[string]bool{}}
 	if err := g.members(ctx); err != nil {
 		return nil, fmt.Errorf("ask for the members: %w", err)
 	}
