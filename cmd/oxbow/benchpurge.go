@@ -51,7 +51,7 @@ func benchPurgeCommand() *cobra.Command {
 	f.StringVar(&o.database, "database", "oxbow_bench", "with --uri: a database that is empty, and dropped after each way")
 	f.BoolVar(&o.serve, "serve", false, "measure this program as the server")
 	f.Var(&o.memory, "memory", "with --serve: memory of the server, page cache included")
-	f.StringVar(&o.dir, "dir", "", "with --serve: where the data lies, in a folder that is removed at the end; default: the temporary folder")
+	f.StringVar(&o.dir, "dir", "", "with --serve: a folder for the data, which is kept there for the next run with the same documents; default: a temporary one, removed at the end")
 	f.StringSliceVar(&o.strategies, "strategies", wayNames(), "ways to run, in this order")
 	f.Int64Var(&o.Documents, "documents", 20_000_000, "documents at the start, half of them old")
 	f.IntVar(&o.Size, "size", 200, "bytes of a document")
@@ -99,7 +99,10 @@ func runBenchPurge(ctx context.Context, o benchPurgeOptions, stdout, stderr io.W
 	}
 	result, err := ways.Compare(ctx, o.Options, host, all, showBenchPurge(stderr, all))
 	err = errors.Join(err, done())
-	if result == nil || len(result.Runs) == 0 {
+	if len(result.Runs) == 0 {
+		if err == nil {
+			err = errors.New("stopped before anything was measured")
+		}
 		return err
 	}
 	if o.html != "" {
@@ -115,7 +118,7 @@ func (o *benchPurgeOptions) host(ctx context.Context, stderr io.Writer) (ways.Ho
 		if err != nil {
 			return nil, nil, err
 		}
-		return h, h.remove, nil
+		return h, h.tidy, nil
 	}
 	client, err := connect(ctx, o.uri)
 	if err != nil {

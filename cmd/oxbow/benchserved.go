@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,15 +17,16 @@ import (
 
 // servedHost measures this program as the server: filled once for each layout, without a limit of memory, and put back to that for each way.
 type servedHost struct {
-	program string
-	folder  string // of all
-	memory  int64
-	out     io.Writer
-	server  *capped.Server // of the place that is open
+	program   string
+	folder    string // of all
+	temporary bool
+	memory    int64
+	out       io.Writer
+	server    *capped.Server // of the place that is open
 }
 
-// leastServed is the least memory that a server is run with: 256 MiB for clients (docs/configuration.md, Memory), a small cache and memtables, and room.
-const leastServed = 320 << 20
+// leastServed is the least memory that a server is run with: a small cache, memtables, and a heap of half of it.
+const leastServed = 128 << 20
 
 func newServedHost(o *benchPurgeOptions, out io.Writer) (*servedHost, error) {
 	if o.memory < leastServed {
@@ -34,14 +36,65 @@ func newServedHost(o *benchPurgeOptions, out io.Writer) (*servedHost, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	folder, err := os.MkdirTemp(o.dir, "oxbow-bench-")
-	if err != nil {
-		return nil, fmt.Errorf("make a folder for the data: %w", err)
+	h := &servedHost{program: program, folder: o.dir, memory: int64(o.memory), out: out}
+	if h.folder == "" {
+		h.temporary = true
+		if h.folder, err = os.MkdirTemp("", "oxbow-bench-"); err != nil {
+			return nil, fmt.Errorf("make a folder for the data: %w", err)
+		}
 	}
-	return &servedHost{program: program, folder: folder, memory: int64(o.memory), out: out}, nil
+	if o.End, err = h.describe(filled{o.Documents, o.Size, time.Now()}); err != nil {
+		return nil, err
+	}
+	return h, nil
 }
 
-func (h *servedHost) remove() error { return os.RemoveAll(h.folder) }
+// filled says what a folder's data is.
+type filled struct {
+	Documents int64     `json:"documents"`
+	Size      int       `json:"documentBytes"`
+	End       time.Time `json:"end"`
+}
+
+// describe writes down what the folder is about to hold, unless it holds that already, and returns the instant at which its data ends.
+func (h *servedHost) describe(wanted filled) (time.Time, error) {
+	file := filepath.Join(h.folder, "data.json")
+	text, err := os.ReadFile(file)
+	if err == nil {
+		var there filled
+		if err := json.Unmarshal(text, &there); err != nil {
+			return time.Time{}, fmt.Errorf("read %s: %w", file, err)
+		}
+		if there.Documents != wanted.Documents || there.Size != wanted.Size {
+			return time.Time{}, fmt.Errorf("%s has %d documents of %d bytes: name another folder, or as many", h.folder, there.Documents, there.Size)
+		}
+		return there.End, nil
+	}
+	others, err := os.ReadDir(h.folder)
+	if err == nil && len(others) > 0 {
+		return time.Time{}, fmt.Errorf("%s holds %s: name a folder that is empty, or one with the data of a run before", h.folder, others[0].Name())
+	}
+	if text, err = json.Marshal(wanted); err == nil {
+		if err = os.MkdirAll(h.folder, 0o700); err == nil {
+			err = os.WriteFile(file, text, 0o600)
+		}
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("write down what the data is: %w", err)
+	}
+	return wanted.End, nil
+}
+
+// tidy removes what the next run can't use.
+func (h *servedHost) tidy() error {
+	if h.temporary {
+		return os.RemoveAll(h.folder)
+	}
+	return errors.Join(os.RemoveAll(h.data()), os.Remove(h.file()))
+}
+
+// file is the configuration of the server that runs.
+func (h *servedHost) file() string { return filepath.Join(h.folder, "oxbow.yaml") }
 
 // data is where the server that runs has its data; saved is what it is put back to.
 func (h *servedHost) data() string { return filepath.Join(h.folder, "data") }
@@ -56,6 +109,7 @@ func (h *servedHost) config(split bool, memory int64) string {
 	if memory > 0 {
 		const memtable, memtables = 4 << 20, 5
 		cache := memory / 8
+		// The key's least is more than a small server needs; what its heap really may have is told by GOMEMLIMIT.
 		text = fmt.Sprintf("listen: 127.0.0.1:0\nmemory: %dMiB\nbackends:\n  local: {embedded: %q, cache: %dMiB, memtable: %dMiB}\n",
 			(cache+memtables*memtable)>>20+256, h.data(), cache>>20, memtable>>20)
 	}
@@ -111,12 +165,15 @@ func (h *servedHost) fill(ctx context.Context, split bool, fill func(ctx context
 
 // start starts the server on its folder and connects to it.
 func (h *servedHost) start(ctx context.Context, split bool, memory int64) (*ways.Place, error) {
-	file := filepath.Join(h.folder, "oxbow.yaml")
-	if err := os.WriteFile(file, []byte(h.config(split, memory)), 0o600); err != nil {
+	if err := os.WriteFile(h.file(), []byte(h.config(split, memory)), 0o600); err != nil {
 		return nil, fmt.Errorf("write the server's configuration: %w", err)
 	}
+	var environment []string
+	if memory > 0 {
+		environment = []string{fmt.Sprintf("GOMEMLIMIT=%dMiB", memory>>21)}
+	}
 	var err error
-	if h.server, err = capped.Start(ctx, memory, h.program, "serve", "-c", file); err != nil {
+	if h.server, err = capped.Start(ctx, memory, environment, h.program, "serve", "-c", h.file()); err != nil {
 		return nil, err
 	}
 	p := &ways.Place{URI: "mongodb://" + h.server.Address, Database: "bench", Collection: "log"}

@@ -54,7 +54,7 @@ func TestRestore(t *testing.T) {
 const serving = `trap 'exit 0' TERM; echo "level=INFO msg=serving address=127.0.0.1:4711" >&2; while true; do sleep 0.05; done`
 
 func TestStart(t *testing.T) {
-	s, err := Start(t.Context(), 0, "sh", "-c", serving)
+	s, err := Start(t.Context(), 0, nil, "sh", "-c", serving)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestStart(t *testing.T) {
 	if err := s.Stop(); err != nil {
 		t.Error(err)
 	}
-	if _, err := Start(t.Context(), 0, "sh", "-c", "echo no such folder >&2; exit 3"); err == nil || !strings.Contains(err.Error(), "no such folder") || !strings.Contains(err.Error(), "3") {
+	if _, err := Start(t.Context(), 0, nil, "sh", "-c", "echo no such folder >&2; exit 3"); err == nil || !strings.Contains(err.Error(), "no such folder") || !strings.Contains(err.Error(), "3") {
 		t.Errorf("a server that does not start: %v", err)
 	}
 }
@@ -72,7 +72,7 @@ func TestStart(t *testing.T) {
 // TestLimit runs a server in a group of its own.
 func TestLimit(t *testing.T) {
 	const memory = 64 << 20
-	s, err := Start(t.Context(), memory, "sh", "-c", serving)
+	s, err := Start(t.Context(), memory, nil, "sh", "-c", serving)
 	if err != nil {
 		t.Fatal(err)
 	}

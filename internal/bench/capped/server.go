@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -32,9 +33,9 @@ const startTime = 2 * time.Minute
 // stopTime is how long it may take to end; then it is killed.
 const stopTime = time.Minute
 
-// Start starts a command that serves, and waits until its log says "msg=serving address=…". memory limits it (0: it does not); where that is not
-// possible it runs without a limit.
-func Start(ctx context.Context, memory int64, command ...string) (*Server, error) {
+// Start starts a command that serves, with variables of its environment beside this process's, and waits until its log says "msg=serving address=…". memory limits
+// it (0: it does not); where that is not possible it runs without a limit.
+func Start(ctx context.Context, memory int64, environment []string, command ...string) (*Server, error) {
 	s := &Server{ended: make(chan struct{})}
 	if memory > 0 {
 		if err := s.limit(memory); err != nil {
@@ -46,6 +47,7 @@ func Start(ctx context.Context, memory int64, command ...string) (*Server, error
 		command = append([]string{"sh", "-c", `echo $$ >"$0" && exec "$@"`, s.group.Processes()}, command...)
 	}
 	s.process = exec.Command(command[0], command[1:]...)
+	s.process.Env = append(os.Environ(), environment...)
 	s.process.SysProcAttr = apart()
 	log, err := s.process.StderrPipe()
 	if err == nil {

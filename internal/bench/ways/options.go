@@ -4,11 +4,12 @@ import "time"
 
 // Options tell what data and load to compare ways on; the zero value of a field is its default, where one is named.
 type Options struct {
-	Documents int64 // at the start, half of them old
-	Size      int   // bytes of a document
-	Inserts   int   // foreground documents a second; 0: none
-	Updates   int   // foreground updates a second, half of them by _id alone; 0: none
-	OldUpdate int   // percent of the updates' calls that concern documents of the start; the others concern those inserted lately
+	Documents int64     // at the start, half of them old
+	Size      int       // bytes of a document
+	End       time.Time // of the last document of the start; zero: now
+	Inserts   int       // foreground documents a second; 0: none
+	Updates   int       // foreground updates a second, half of them by _id alone; 0: none
+	OldUpdate int       // percent of the updates' calls that concern documents of the start; the others concern those inserted lately
 
 	Idle  time.Duration // length of the phase without a way
 	Limit time.Duration // what a way may take; then it is stopped

@@ -62,7 +62,10 @@ type Progress struct {
 // Compare runs one way after the other. When ctx ends, the way that runs is stopped, and what has been measured is returned.
 func Compare(ctx context.Context, o Options, h Host, all []Way, tell func(Progress)) (*Result, error) {
 	o = o.withDefaults()
-	d := NewData(o, time.Now())
+	if o.End.IsZero() {
+		o.End = time.Now()
+	}
+	d := NewData(o, o.End)
 	r := &Result{Started: time.Now(), Documents: d.Documents, Old: d.Old(), Size: d.Size, Inserts: o.Inserts, Updates: o.Updates}
 	for i := range all {
 		c := &contest{options: o, data: d, host: h, way: &all[i], tell: tell, result: r}
