@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -115,7 +116,8 @@ type purging struct {
 	*deployment.Deployment
 	ns       backend.Namespace
 	throttle *throttle.Throttle
-	archives []*archive.Archive // that were opened
+	paced    atomic.Pointer[throttle.Pace] // of the job that runs
+	archives []*archive.Archive            // that were opened
 	log      *slog.Logger
 }
 
@@ -192,10 +194,20 @@ func (p *purging) kind() maintain.Kind {
 
 // pace is the throttle for a job; one that drops is let through where the disk is full.
 func (p *purging) pace(spec maintain.Spec) maintain.Throttle {
+	pace := p.throttle.Pace(spec.Limits)
 	if params, err := purge.ReadParameters(spec.Parameters); err == nil && params.Strategy == purge.Drop {
-		return p.throttle.DropPace(spec.Limits)
+		pace = p.throttle.DropPace(spec.Limits)
 	}
-	return p.throttle.Pace(spec.Limits)
+	p.paced.Store(pace)
+	return pace
+}
+
+// verdict is what the throttle says of the job, or of any before there is one.
+func (p *purging) verdict() throttle.Verdict {
+	if pace := p.paced.Load(); pace != nil {
+		return pace.Verdict()
+	}
+	return p.throttle.Verdict()
 }
 
 // kill ends all commands with a job's comment.

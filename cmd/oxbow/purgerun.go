@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"oxbow/internal/maintain"
 	"oxbow/internal/maintain/purge"
 	"oxbow/internal/schedule"
+	"oxbow/internal/throttle"
 )
 
 // purgeRunOptions are the flags of purge run.
@@ -174,7 +176,12 @@ func (p *purging) run(ctx context.Context, spec maintain.Spec, state string, std
 		Throttle: p.pace, Kill: p.kill, Log: p.log,
 	})
 	show := newPurgeShow(stderr, spec.ID)
+	watching, stop := context.WithCancel(ctx)
+	watched := make(chan struct{})
+	go func() { defer close(watched); show.watch(watching, p.verdict) }()
 	status, err := runner.Once(ctx, spec, show.status)
+	stop()
+	<-watched
 	show.end()
 	p.report(stdout, &status)
 	switch {
@@ -212,28 +219,66 @@ type purgeShow struct {
 	out      io.Writer
 	name     string
 	terminal bool
-	last     time.Time // of the last line
-	reason   string    // in it
+
+	mu      sync.Mutex
+	job     maintain.Status
+	verdict throttle.Verdict
+	last    time.Time // of the last line
+	why     string    // in it: what tells its reason from another one, figures apart
 }
 
 func newPurgeShow(out io.Writer, name string) *purgeShow {
-	s := &purgeShow{out: out, name: name}
+	s := &purgeShow{out: out, name: name, verdict: throttle.Verdict{Share: 1}}
+	s.job.State = maintain.Waiting
 	if f, ok := out.(*os.File); ok {
 		s.terminal = term.IsTerminal(int(f.Fd()))
 	}
 	return s
 }
 
-// status shows how a job stands.
-func (s *purgeShow) status(now maintain.Status) {
-	line := statusLine(&now)
-	switch {
-	case s.terminal:
-		fmt.Fprintf(s.out, "\r\x1b[K%s: %s", s.name, line)
-	case now.Reason != s.reason || time.Since(s.last) >= lineEvery:
-		fmt.Fprintf(s.out, "%s: %s\n", s.name, line)
-		s.last, s.reason = time.Now(), now.Reason
+// verdictEvery is how often the throttle is looked at.
+const verdictEvery = 200 * time.Millisecond
+
+// watch shows what the throttle says as soon as that changes, until ctx ends. What the job says of itself comes later, and not at all while nothing can be written to
+// the deployment, which may be why it is stopped.
+func (s *purgeShow) watch(ctx context.Context, verdict func() throttle.Verdict) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(verdictEvery):
+		}
+		s.mu.Lock()
+		s.verdict = verdict()
+		s.showLocked(false)
+		s.mu.Unlock()
 	}
+}
+
+// status shows how the job stands.
+func (s *purgeShow) status(now maintain.Status) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.job = now
+	s.showLocked(true)
+}
+
+// showLocked shows what is new. A terminal sees every status.
+func (s *purgeShow) showLocked(status bool) {
+	now, why := s.job, s.job.Reason
+	if s.verdict.Share < 1 {
+		now.Reason, why = s.verdict.String(), s.verdict.State.String()+s.verdict.Probe
+	}
+	changed := why != s.why
+	switch {
+	case s.terminal && (status || changed):
+		fmt.Fprintf(s.out, "\r\x1b[K%s: %s", s.name, statusLine(&now))
+	case !s.terminal && (changed || time.Since(s.last) >= lineEvery):
+		fmt.Fprintf(s.out, "%s: %s\n", s.name, statusLine(&now))
+	default:
+		return
+	}
+	s.last, s.why = time.Now(), why
 }
 
 // statusLine is a status in words.
