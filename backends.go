@@ -10,7 +10,6 @@ import (
 	"oxbow/internal/config"
 	"oxbow/internal/observe"
 	"oxbow/internal/plan"
-	"oxbow/internal/route"
 )
 
 // openBackends opens all backends of a configuration, or none.
@@ -63,8 +62,7 @@ func closeBackends(backends map[string]backend.Backend) error {
 
 // gone reports whether a partition that a cursor has yet to reach was dropped meanwhile.
 func (g *Gateway) gone(t plan.Target) bool {
-	_, p := g.catalog.Snapshot().Physical(t.Backend, t.Namespace.Database, t.Namespace.Collection)
-	return p == nil || p.State == route.Dropping
+	return !g.catalog.Snapshot().Stands(t.Logical, t.Backend, t.Namespace)
 }
 
 // width is how many partitions of a collection one command is sent to at a time; 0 where the collection has no layout any more.

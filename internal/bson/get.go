@@ -59,5 +59,17 @@ func First(doc []byte) (key string, v Value, ok bool) {
 	if !it.Next() {
 		return "", Value{}, false
 	}
+	if known, ok := firstKeys[string(it.Key())]; ok {
+		return known, it.Value(), true
+	}
 	return string(it.Key()), it.Value(), true
 }
+
+// firstKeys are the usual first keys of commands and of replies, which cost no allocation.
+var firstKeys = func() map[string]string {
+	keys := make(map[string]string)
+	for _, k := range [...]string{"find", "getMore", "insert", "update", "delete", "findAndModify", "aggregate", "count", "distinct", "hello", "cursor", "n", "ok"} {
+		keys[k] = k
+	}
+	return keys
+}()

@@ -14,6 +14,13 @@ type Path struct {
 
 // ParsePath splits a dotted path. The empty text gives one empty part.
 func ParsePath(text string) Path {
+	if strings.IndexByte(text, '.') < 0 {
+		only := &struct { // one allocation for the path that most are
+			part  [1]string
+			index [1]int
+		}{[1]string{text}, [1]int{arrayIndex(text)}}
+		return Path{text: text, parts: only.part[:], index: only.index[:]}
+	}
 	p := Path{text: text, parts: strings.Split(text, ".")}
 	p.index = make([]int, len(p.parts))
 	for i, part := range p.parts {

@@ -97,7 +97,7 @@ func (c *Catalog) Longest() time.Duration { return c.members.longest }
 func (c *Catalog) Begin(ns, on string, physical backend.Namespace) (Sending, error) {
 	s := Sending{c.members.sends.begin()}
 	err := c.members.check()
-	if err == nil && !c.Snapshot().stands(ns, on, physical) {
+	if err == nil && !c.Snapshot().Stands(ns, on, physical) {
 		err = mongoerr.New(mongoerr.StaleConfig, "a partition of %s was dropped while the write was on its way", ns)
 	}
 	if err != nil {
@@ -106,8 +106,8 @@ func (c *Catalog) Begin(ns, on string, physical backend.Namespace) (Sending, err
 	return s, err
 }
 
-// stands reports whether a partition is there, and not about to go.
-func (s *Snapshot) stands(ns, on string, physical backend.Namespace) bool {
+// Stands reports whether a partition of the collection ns is there, and not about to go.
+func (s *Snapshot) Stands(ns, on string, physical backend.Namespace) bool {
 	c := s.collections[ns]
 	if c == nil {
 		return false

@@ -196,7 +196,7 @@ func (p *argumentParser) database(v bson.Value) error {
 	if v.Type != bson.TypeString {
 		return wrongType("$db", v.Type, "string")
 	}
-	name := v.StringValue()
+	name := same(&p.req.names().database, v)
 	if err := statement.CheckDatabase(name); err != nil && !(name == auth.External && onExternal[p.req.Name]) {
 		return err
 	}

@@ -82,11 +82,11 @@ type view struct {
 
 // collection finds what a command's own argument names. The database that holds the catalog is closed to clients.
 func (d *Data) collection(req *Request) (view, error) {
-	name, ok := req.Argument.StringValueOK()
-	if !ok {
+	if req.Argument.Type != bson.TypeString {
 		return view{}, mongoerr.New(mongoerr.InvalidNamespace, "collection name has invalid type %s", bson.TypeName(req.Argument.Type))
 	}
-	a, err := d.named(req.Database, name)
+	name := same(&req.names().collection, req.Argument)
+	a, err := d.known(req.Database, name, req.names().of(req.Database, name))
 	if err != nil {
 		return a, err
 	}
@@ -105,11 +105,16 @@ func (d *Data) collection(req *Request) (view, error) {
 }
 
 func (d *Data) named(database, name string) (view, error) {
+	return d.known(database, name, database+"."+name)
+}
+
+// known is named where the namespace, "database.name", is put together already.
+func (d *Data) known(database, name, namespace string) (view, error) {
 	if err := d.open(database); err != nil {
 		return view{}, err
 	}
 	s := d.Catalog.Snapshot()
-	src := plan.Source{Database: database, Name: name, Collection: s.Collection(database + "." + name)}
+	src := plan.Source{Database: database, Name: name, Collection: s.Collection(namespace)}
 	if src.Collection == nil {
 		src.Backend = s.BackendFor(database)
 	} else {

@@ -94,8 +94,11 @@ func namespaceOf(req *Request, entry *Entry) string {
 	if req.Name == "getMore" {
 		v, _ = bson.Get(req.Body, "collection")
 	}
-	if collection, ok := v.StringValueOK(); ok && collection != "" {
-		return req.Database + "." + collection
+	if v.Type != bson.TypeString {
+		return req.Database + ".$cmd"
+	}
+	if collection := same(&req.names().collection, v); collection != "" {
+		return req.names().of(req.Database, collection)
 	}
 	return req.Database + ".$cmd"
 }

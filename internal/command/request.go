@@ -80,6 +80,7 @@ type Conn struct {
 	who       atomic.Pointer[auth.UserName] // who has logged in, for those who look at all connections
 	login     login
 	operation Operation // the record of the running command
+	names     names     // in the last one
 
 	heard    time.Time // the last hello
 	messages bucket

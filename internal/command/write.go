@@ -49,10 +49,15 @@ func writeOptions(g *statement.Generic, req *Request) exec.Options {
 	return o
 }
 
+func itself(i int32) int32 { return i }
+
 // stmtNumbers gives the stmtId of each statement: those of stmtIds, or counted from stmtId, which is 0 by default.
 func stmtNumbers(g *statement.Generic) func(int32) int32 {
 	if g.StmtIDs == nil {
 		first := max(0, g.StmtID)
+		if first == 0 {
+			return itself
+		}
 		return func(i int32) int32 { return first + i }
 	}
 	var ids []int32

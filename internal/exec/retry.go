@@ -32,11 +32,14 @@ type Retry struct {
 }
 
 // append appends the session, transaction number and statement numbers of a part of a write.
-func (r *Retry) append(body []byte, can backend.Abilities, scope string, index []int32) []byte {
+func (r *Retry) append(body []byte, can backend.Abilities, scope scope, index []int32) []byte {
 	if r == nil {
 		return body
 	}
 	body = r.appendSession(body, can, scope)
+	if first, ok := r.consecutive(index); ok {
+		return appendNumber(body, first)
+	}
 	at, body := bsoncore.AppendArrayElementStart(body, "stmtIds")
 	for i, n := range index {
 		body = strconv.AppendInt(append(body, byte(bson.TypeInt32)), int64(i), 10)
@@ -46,49 +49,74 @@ func (r *Retry) append(body []byte, can backend.Abilities, scope string, index [
 	return body
 }
 
-// appendOne is append for findAndModify, which has one statement and another name for its number; 0 is what it has without.
-func (r *Retry) appendOne(body []byte, can backend.Abilities, scope string) []byte {
+// appendOne is append for findAndModify, which has one statement.
+func (r *Retry) appendOne(body []byte, can backend.Abilities, scope scope) []byte {
 	if r == nil {
 		return body
 	}
-	body = r.appendSession(body, can, scope)
-	if n := r.Stmt(0); n != 0 {
-		body = bsoncore.AppendInt32Element(body, "stmtId", n)
-	}
-	return body
+	return appendNumber(r.appendSession(body, can, scope), r.Stmt(0))
 }
 
-func (r *Retry) appendSession(body []byte, can backend.Abilities, scope string) []byte {
-	lsid := r.LSID
-	if !can.OneBatch {
-		lsid = derived(r.Session, scope)
+// consecutive reports whether statements' numbers follow one another, and returns the first.
+func (r *Retry) consecutive(index []int32) (first int32, ok bool) {
+	first = r.Stmt(index[0])
+	for i, n := range index {
+		if r.Stmt(n) != first+int32(i) {
+			return first, false
+		}
 	}
-	body = bsoncore.AppendDocumentElement(body, "lsid", lsid)
+	return first, true
+}
+
+// appendNumber appends the number from which a server counts a command's statements; without it, it counts from 0.
+func appendNumber(body []byte, first int32) []byte {
+	if first == 0 {
+		return body
+	}
+	return bsoncore.AppendInt32Element(body, "stmtId", first)
+}
+
+func (r *Retry) appendSession(body []byte, can backend.Abilities, scope scope) []byte {
+	if can.OneBatch {
+		body = bsoncore.AppendDocumentElement(body, "lsid", r.LSID)
+	} else {
+		body = scope.appendDerived(body, r.Session)
+	}
 	return bsoncore.AppendInt64Element(body, "txnNumber", r.TxnNumber)
 }
 
-// scopeOf is what the session of a part is derived from.
-func scopeOf(pinned bool, partition backend.Namespace, collection string) string {
-	if pinned {
-		return "partition " + partition.String()
-	}
-	return "collection " + collection
+// scope is what the session of a part is derived from: a partition, or else the collection.
+type scope struct {
+	partition  backend.Namespace
+	collection string // "": it is the partition
 }
 
-// derived returns a session derived from a client's: a UUID (version 8, of own making) from a hash of the client's session and the scope. A driver makes those of
-// version 4, so no client's is ever one of these.
-func derived(session []byte, scope string) bson.Document {
-	h := sha256.New()
-	h.Write([]byte{byte(len(session))})
-	h.Write(session)
-	h.Write([]byte(scope))
-	id := h.Sum(nil)[:16]
+func scopeOf(pinned bool, partition backend.Namespace, collection string) scope {
+	if pinned {
+		return scope{partition: partition}
+	}
+	return scope{collection: collection}
+}
+
+// appendDerived appends an lsid derived from a client's session: a UUID (version 8, of own making) from a hash of that session and the scope. A driver makes
+// those of version 4, so no client's is ever one of these.
+func (s scope) appendDerived(body, session []byte) []byte {
+	var room [256]byte
+	text := append(append(room[:0], byte(len(session))), session...)
+	if s.collection == "" {
+		text = append(append(append(append(text, "partition "...), s.partition.Database...), '.'), s.partition.Collection...)
+	} else {
+		text = append(append(text, "collection "...), s.collection...)
+	}
+	sum := sha256.Sum256(text)
+	id := sum[:16]
 	id[6] = id[6]&0x0f | 0x80
 	id[8] = id[8]&0x3f | 0x80
-	at, dst := bsoncore.AppendDocumentStart(nil)
-	dst = bsoncore.AppendBinaryElement(dst, "id", 4, id)
-	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
-	return dst
+	at, body := bsoncore.AppendDocumentElementStart(body, "lsid")
+	body = bsoncore.AppendHeader(body, bson.TypeBinary, "id")
+	body = append(bsoncore.AppendInt32(body, int32(len(id))), 4) // the subtype of UUIDs
+	body, _ = bsoncore.AppendDocumentEnd(append(body, id...), at)
+	return body
 }
 
 // recorded asks deployments whether an earlier try of a statement did something there, and gives back what ask makes of the one that says so: sent with a

@@ -100,7 +100,10 @@ func plain(reply string) string {
 // TestDerivedSessionsAreApart: a session that is derived is no client's, and none of another client, user, partition or collection.
 func TestDerivedSessionsAreApart(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		type part struct{ session, user, scope string }
+		type part struct {
+			session, user string
+			scope         scope
+		}
 		draw := func() part {
 			return part{
 				string(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(r, "session")), rapid.SampledFrom([]string{"", strings.Repeat("u", 32), strings.Repeat("v", 32)}).Draw(r, "user"),
@@ -112,15 +115,16 @@ func TestDerivedSessionsAreApart(t *testing.T) {
 			b.session = a.session
 		}
 		id := func(p part) string {
-			v, _ := bson.Get(derived([]byte(p.session+p.user), p.scope), "id")
+			v, _ := bson.Get(with(nil, func(dst []byte) []byte { return p.scope.appendDerived(dst, []byte(p.session+p.user)) }), "lsid")
+			v, _ = bson.Get(v.Data, "id")
 			_, data, _ := v.BinaryOK()
 			return string(data)
 		}
 		if (id(a) == id(b)) != (a == b) {
-			r.Fatalf("%q and %q have the sessions %x and %x", a, b, id(a), id(b))
+			r.Fatalf("%v and %v have the sessions %x and %x", a, b, id(a), id(b))
 		}
 		if id(a) == a.session || id(a)[6]>>4 != 8 {
-			r.Fatalf("%q has the session %x, which can be a client's", a, id(a))
+			r.Fatalf("%v has the session %x, which can be a client's", a, id(a))
 		}
 	})
 }
@@ -138,7 +142,7 @@ func TestNumberOfFindAndModify(t *testing.T) {
 		}
 	}
 	r := Retry{Stmt: func(int32) int32 { return 7 }, Session: []byte("s")}
-	if body := bson.Document(with(nil, func(dst []byte) []byte { return r.appendOne(dst, backend.Abilities{}, "x") })); text(t, body, "stmtId") != `{"$numberInt":"7"}` {
+	if body := bson.Document(with(nil, func(dst []byte) []byte { return r.appendOne(dst, backend.Abilities{}, scope{collection: "x"}) })); text(t, body, "stmtId") != `{"$numberInt":"7"}` {
 		t.Errorf("statement 7 is %s", body)
 	}
 }

@@ -66,7 +66,7 @@ func TestSendsAreAsked(t *testing.T) {
 	} {
 		s := openScripted(t, "r")
 		e := &Executor{Backends: map[string]backend.Backend{"r": s}, Sends: &c.asked}
-		reply, err := e.Insert(t.Context(), &plan.Insert{Namespace: "d.c", Ordered: true, Runs: []plan.Run{run("c_0", 0), run("c_1", 1)}}, Options{})
+		reply, err := e.Insert(t.Context(), &plan.Insert{Namespace: "d.c", Ordered: true, Runs: []plan.Together{{Run: run("c_0", 0)}, {Run: run("c_1", 1)}}}, Options{})
 		if err == nil && len(reply.Errors) > 0 {
 			err = reply.Errors[0].Err
 		}

@@ -25,8 +25,8 @@ type Options struct {
 // Insert runs the plan of an insert.
 func (e *Executor) Insert(ctx context.Context, p *plan.Insert, o Options) (*backend.WriteReply, error) {
 	steps := make([]plan.Step, len(p.Runs))
-	for i, r := range p.Runs {
-		steps[i] = plan.Together{Run: r}
+	for i := range p.Runs {
+		steps[i] = &p.Runs[i]
 	}
 	w := writing{exec: e, name: "insert", sequence: "documents", collection: p.Namespace, options: o, ordered: p.Ordered, byPartition: p.Ordered && p.ByPartition}
 	return w.run(ctx, steps, p.Errors)
@@ -144,7 +144,7 @@ func (o outcome) failedForGood() bool {
 func untried(steps []plan.Step) (o outcome) {
 	for _, s := range steps {
 		switch s := s.(type) {
-		case plan.Together:
+		case *plan.Together:
 			o.again(s.Index)
 		case plan.Each:
 			o.again([]int32{s.Index})
@@ -176,7 +176,7 @@ func (w *writing) atOnce(ctx context.Context, steps []plan.Step) []outcome {
 
 func (w *writing) step(ctx context.Context, s plan.Step) outcome {
 	switch s := s.(type) {
-	case plan.Together:
+	case *plan.Together:
 		return w.together(ctx, &s.Run)
 	case plan.Each:
 		return w.each(ctx, &s)
@@ -286,7 +286,7 @@ func strayIndex(name string, index int32) error {
 // request is a run as a command, with a limit of its time where there is one.
 func (w *writing) request(r *plan.Run, limit time.Duration) *backend.Request {
 	first := r.Namespaces[0]
-	at, body := bsoncore.AppendDocumentStart(make([]byte, 0, 256+16*len(r.Statements)))
+	at, body := bsoncore.AppendDocumentStart(make([]byte, 0, 512))
 	body = bsoncore.AppendStringElement(body, w.name, first.Collection)
 	body = bsoncore.AppendBooleanElement(body, "ordered", w.ordered)
 	if w.options.Let != nil {
@@ -297,7 +297,12 @@ func (w *writing) request(r *plan.Run, limit time.Duration) *backend.Request {
 	body = w.options.Retry.append(body, w.exec.Abilities(r.Backend), scopeOf(r.Pinned, first, w.collection), r.Index)
 	body = bsoncore.AppendStringElement(body, "$db", first.Database)
 	body, _ = bsoncore.AppendDocumentEnd(body, at)
-	req := &backend.Request{Body: body, Sequences: []backend.Sequence{{Name: w.sequence, Documents: r.Statements}}}
+	whole := &struct { // one allocation for what belongs together
+		backend.Request
+		sequence [1]backend.Sequence
+	}{sequence: [1]backend.Sequence{{Name: w.sequence, Documents: r.Statements}}}
+	req := &whole.Request
+	req.Body, req.Sequences = body, whole.sequence[:]
 	if len(r.Namespaces) > 1 {
 		req.Targets = r.Namespaces
 	}

@@ -34,6 +34,9 @@ func From(err error) *Error {
 
 // Is reports whether err is, or wraps, an Error with the code.
 func Is(err error, code Code) bool {
+	if err == nil {
+		return false
+	}
 	var e *Error
 	return errors.As(err, &e) && e.Code == code
 }

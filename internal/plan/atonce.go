@@ -5,12 +5,12 @@ package plan
 func AtOnce(steps []Step) int {
 	n := 0
 	for ; n < len(steps); n++ {
-		next, alone := steps[n].(Together)
+		next, alone := steps[n].(*Together)
 		if !alone {
 			return max(n, 1)
 		}
 		for _, s := range steps[:n] {
-			if earlier := s.(Together); earlier.meets(&next.Run) {
+			if earlier := s.(*Together); earlier.meets(&next.Run) {
 				return n
 			}
 		}

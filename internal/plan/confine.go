@@ -48,6 +48,9 @@ func confine(src Source, u *query.Update, filter bson.Document, r route.Route, r
 		}
 	}
 	stay = routed
+	if field.String() == "" {
+		return stay, nil, nil // it touches none
+	}
 	stay.Targets = nil
 	var elsewhere []Target
 	for i, t := range routed.Targets {

@@ -103,9 +103,12 @@ func shareOfBatch(groups [][]Target) int64 {
 	return int64(max(16, 2000/widest))
 }
 
+// findRoom is what the fields of a usual find need beside its documents, in bytes.
+const findRoom = 128
+
 // findCommand returns what every target gets, however many there are.
 func findCommand(f *statement.Find) Command {
-	dst := appendDocument(nil, "filter", f.Filter)
+	dst := appendDocument(make([]byte, 0, len(f.Filter)+len(f.Sort)+len(f.Projection)+findRoom), "filter", f.Filter)
 	dst = appendDocument(dst, "sort", f.Sort)
 	dst = appendValue(dst, "hint", f.Hint)
 	dst = appendDocument(dst, "min", f.Min)

@@ -34,8 +34,8 @@ func (g *gathering) partition(i int32) *route.Partition { return &g.src.Collecti
 func (g *gathering) whole(name string) bool { return g.abilities(name).OneBatch }
 
 // neighbours makes a run of all neighbours that one command takes.
-func (g *gathering) neighbours() []Run {
-	var runs []Run
+func (g *gathering) neighbours() []Together {
+	var runs []Together
 	for begin := 0; begin < len(g.index); {
 		first := g.partitions[begin]
 		on := g.partition(first).Backend
@@ -51,9 +51,9 @@ func (g *gathering) neighbours() []Run {
 }
 
 // run is the documents from begin up to end as a run.
-func (g *gathering) run(begin, end int, whole bool) Run {
+func (g *gathering) run(begin, end int, whole bool) Together {
 	p := g.partition(g.partitions[begin])
-	r := Run{Backend: p.Backend, Index: g.index[begin:end:end], Statements: g.documents[begin:end:end], Pinned: true}
+	r := Together{Run{Backend: p.Backend, Index: g.index[begin:end:end], Statements: g.documents[begin:end:end], Pinned: true}}
 	n := 1
 	if whole {
 		n = end - begin
@@ -70,9 +70,9 @@ func namespaceOf(p *route.Partition) backend.Namespace {
 }
 
 // together makes one run of all that one command takes, wherever in the insert it stands.
-func (g *gathering) together() []Run {
+func (g *gathering) together() []Together {
 	groups := g.sort()
-	runs := make([]Run, 0, len(groups))
+	runs := make([]Together, 0, len(groups))
 	begin := 0
 	for _, group := range groups {
 		runs = append(runs, g.run(begin, group.end, group.whole))

@@ -9,7 +9,7 @@ import (
 type grouping struct {
 	neighbours bool // only neighbours, for the sake of their order
 	abilities  Abilities
-	runs       []Run
+	runs       []Together
 	open       map[runKey]int // the run of a target, of those before the last
 	last       runKey
 }
@@ -33,7 +33,7 @@ func (g *grouping) add(t *Target, pinned bool, index int32, doc bson.Document) {
 	key, whole := g.key(t, pinned)
 	i, found := g.find(key)
 	if !found {
-		i = g.begin(key, Run{Backend: t.Backend, Namespaces: []backend.Namespace{t.Namespace}, Pinned: pinned})
+		i = g.begin(key, Together{Run{Backend: t.Backend, Namespaces: []backend.Namespace{t.Namespace}, Pinned: pinned}})
 	} else if whole {
 		g.runs[i].Namespaces = append(g.runs[i].Namespaces, t.Namespace)
 	}
@@ -61,7 +61,7 @@ func (g *grouping) find(key runKey) (int, bool) {
 }
 
 // begin appends a run.
-func (g *grouping) begin(key runKey, r Run) int {
+func (g *grouping) begin(key runKey, r Together) int {
 	i := len(g.runs)
 	if i > 0 && !g.neighbours {
 		if g.open == nil {

@@ -14,7 +14,7 @@ type Insert struct {
 	Ordered   bool
 	// ByPartition: an ordered insert keeps its order within each partition only, so runs of several go out at once.
 	ByPartition bool
-	Runs        []Run
+	Runs        []Together
 	// Missing are the places whose partitions must be made before the plan can be run: make them and plan again.
 	Missing []route.Place
 	// Errors are the documents that have no place, by index; with Ordered at most one, and nothing behind it is in Runs.

@@ -43,7 +43,7 @@ func (w *Write) String() string {
 }
 
 // String prints the step in one line.
-func (s Together) String() string {
+func (s *Together) String() string {
 	return fmt.Sprintf("statements %v together on %s %v", s.Index, s.Backend, s.Namespaces)
 }
 
@@ -75,8 +75,8 @@ func suffix(g *Guard, u *Upsert) string {
 // String prints the plan of an insert, a run a line.
 func (p *Insert) String() string {
 	var b strings.Builder
-	for _, r := range p.Runs {
-		fmt.Fprintf(&b, "%s\n", Together{r})
+	for i := range p.Runs {
+		fmt.Fprintf(&b, "%s\n", &p.Runs[i])
 	}
 	printRest(&b, p.Missing, p.Errors)
 	return b.String()

@@ -74,9 +74,9 @@ func (s Source) route(filter *query.Filter) (route.Route, Routed) {
 		return route.Route{}, Routed{Targets: []Target{{Backend: s.Backend, Namespace: ns}}, Of: 1}
 	}
 	r := s.Collection.Table.Route(filter)
-	routed := Routed{route: &r, Of: len(s.Collection.Table.Partitions)}
-	for _, i := range r.Partitions {
-		routed.Targets = append(routed.Targets, s.target(i))
+	routed := Routed{route: &r, Of: len(s.Collection.Table.Partitions), Targets: make([]Target, len(r.Partitions))}
+	for at, i := range r.Partitions {
+		routed.Targets[at] = s.target(i)
 	}
 	return r, routed
 }

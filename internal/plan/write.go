@@ -132,8 +132,8 @@ func (w *writer) gather(t *Target, pinned bool, index int32, statement bson.Docu
 
 // flush turns the gathered runs into steps.
 func (w *writer) flush() {
-	for _, r := range w.group.runs {
-		w.plan.Steps = append(w.plan.Steps, Together{r})
+	for i := range w.group.runs {
+		w.plan.Steps = append(w.plan.Steps, &w.group.runs[i])
 	}
 	w.group.reset()
 }

@@ -36,12 +36,13 @@ func conjunction(nodes []Node) Node {
 
 // document compiles a query document: top-level operators and fields.
 func (p filterParser) document(doc bson.Document) (Node, error) {
-	var nodes []Node
+	nodes := make([]Node, 0, 2)
 	it := bson.Elements(doc)
 	for it.Next() {
 		key, v := string(it.Key()), it.Value()
 		var (
 			more []Node
+			only Node
 			err  error
 		)
 		switch {
@@ -50,10 +51,13 @@ func (p filterParser) document(doc bson.Document) (Node, error) {
 		case isOperatorDocument(v, false):
 			more, err = p.operators(bson.ParsePath(key), v.Data)
 		default:
-			more, err = one(equalityNode(bson.ParsePath(key), v))
+			only, err = equalityNode(bson.ParsePath(key), v)
 		}
 		if err != nil {
 			return nil, err
+		}
+		if only != nil {
+			nodes = append(nodes, only)
 		}
 		nodes = append(nodes, more...)
 	}

@@ -13,11 +13,14 @@ import (
 // (https://www.mongodb.com/docs/manual/reference/method/db.collection.find/#projection).
 func ParseProjection(spec bson.Document, filter *Filter, env Env) (*Projection, error) {
 	if spec == nil {
-		spec = emptyDocument
+		return wholeDocuments, nil
 	}
 	p := projectionParser{env: env, find: true, filter: filter, root: &projectionNode{}}
 	return p.parse(spec)
 }
+
+// wholeDocuments is the projection of a find that names none. Projections are never changed.
+var wholeDocuments, _ = (&projectionParser{find: true, root: &projectionNode{}}).parse(emptyDocument)
 
 // projectionParser compiles one specification of a find's projection or a $project.
 type projectionParser struct {

@@ -22,6 +22,7 @@ type stream struct {
 	until    time.Time // the end of the message that is being read; zero between messages
 	limited  bool      // a read deadline is set
 	buffers  net.Buffers
+	writeBy  time.Time // the deadline of writes
 }
 
 // begin starts the limits of a message whose first bytes are there; by is when it must be there at the latest, zero where nothing else is said.
@@ -58,9 +59,19 @@ func (s *stream) Read(b []byte) (int, error) {
 	return n, stalled(err)
 }
 
+// allowWrite gives the next write the stall timeout, or, where the last deadline is hardly older, that: a deadline for each write costs more than the write
+// of a small reply should.
 func (s *stream) allowWrite() error {
-	return s.nc.SetWriteDeadline(time.Now().Add(s.stall))
+	now := time.Now()
+	if left := s.writeBy.Sub(now); left > s.stall-s.stall/sparedDeadlines && left <= s.stall {
+		return nil
+	}
+	s.writeBy = now.Add(s.stall)
+	return s.nc.SetWriteDeadline(s.writeBy)
 }
+
+// sparedDeadlines is the part of the stall timeout, 1/n, by which a write may have less.
+const sparedDeadlines = 16
 
 func stalled(err error) error {
 	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
