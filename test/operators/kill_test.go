@@ -32,8 +32,13 @@ func slowly() bson.D {
 	if *documents > 1_000_000 {
 		return bson.D{{Key: "flag", Value: 1}}
 	}
+	return slowlyBy(20_000)
+}
+
+// slowlyBy is such a filter that adds so many numbers for each document.
+func slowlyBy(numbers int) bson.D {
 	sum := bson.D{{Key: "$reduce", Value: bson.D{
-		{Key: "input", Value: bson.D{{Key: "$range", Value: bson.A{0, 3000}}}}, {Key: "initialValue", Value: 0},
+		{Key: "input", Value: bson.D{{Key: "$range", Value: bson.A{0, numbers}}}}, {Key: "initialValue", Value: 0},
 		{Key: "in", Value: bson.D{{Key: "$add", Value: bson.A{"$$value", "$$this", "$flag"}}}},
 	}}}
 	return bson.D{{Key: "flag", Value: 1}, {Key: "$expr", Value: bson.D{{Key: "$gt", Value: bson.A{sum, 0}}}}}
