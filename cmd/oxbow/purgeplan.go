@@ -237,7 +237,11 @@ func (p *purgePlan) printEstimates(w io.Writer) error {
 	fmt.Fprintln(table, "STRATEGY\tDOCUMENTS/S\tKEEPS UP\tTAKES\tOPLOG\t")
 	for _, e := range p.Plan.Estimates {
 		if !e.Possible {
-			fmt.Fprintf(table, "%s\t-\t-\t-\t-\tno: %s\n", e.Strategy, e.Why)
+			why := e.Why
+			if why == p.Plan.Reason {
+				why = "see below"
+			}
+			fmt.Fprintf(table, "%s\t-\t-\t-\t-\tno: %s\n", e.Strategy, why)
 			continue
 		}
 		keeps := "unknown"

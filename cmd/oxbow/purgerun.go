@@ -272,13 +272,22 @@ func (s *purgeShow) showLocked(status bool) {
 	changed := why != s.why
 	switch {
 	case s.terminal && (status || changed):
-		fmt.Fprintf(s.out, "\r\x1b[K%s: %s", s.name, statusLine(&now))
+		fmt.Fprint(s.out, "\r\x1b[K"+s.fitting(s.name+": "+statusLine(&now)))
 	case !s.terminal && (changed || time.Since(s.last) >= lineEvery):
 		fmt.Fprintf(s.out, "%s: %s\n", s.name, statusLine(&now))
 	default:
 		return
 	}
 	s.last, s.why = time.Now(), why
+}
+
+// fitting cuts a line to the terminal's width: one that wraps could not be written over.
+func (s *purgeShow) fitting(line string) string {
+	f, _ := s.out.(*os.File)
+	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 1 && len(line) >= width {
+		return line[:width-1]
+	}
+	return line
 }
 
 // statusLine is a status in words.

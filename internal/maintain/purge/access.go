@@ -124,7 +124,11 @@ func (c *collection) planOf(ctx context.Context, f find) (*queryPlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readPlan(reply), nil
+	p := readPlan(reply)
+	if len(p.stages) == 0 {
+		return nil, &Refusal{Reason: fmt.Sprintf("the server does not tell by which plan it reads %s, so it may read the whole collection", c.Namespace)}
+	}
+	return p, nil
 }
 
 // measure runs a find for its figures.

@@ -133,7 +133,7 @@ func (w *weighing) drop() Estimate {
 }
 
 func (w *weighing) slices() Estimate {
-	if w.c.Keyed == "" || w.c.Held == nil {
+	if w.c.Keyed == "" || w.c.TimeField == "" {
 		return not(Slices, w.unordered())
 	}
 	return w.at(Slices, w.per, 1)
@@ -184,7 +184,7 @@ func (w *weighing) nightly() Estimate {
 	n := w.workers()
 	e := w.at(Nightly, w.per*float64(n), window.Hours()/24)
 	e.Workers = n
-	e.Why = fmt.Sprintf("in %s a day", window)
+	e.Why = fmt.Sprintf("in %.3g hours a day", window.Hours())
 	return e
 }
 

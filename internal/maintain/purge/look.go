@@ -11,6 +11,7 @@ import (
 
 	"oxbow/internal/bson"
 	"oxbow/internal/mongoerr"
+	"oxbow/internal/query"
 	"oxbow/internal/route"
 )
 
@@ -20,6 +21,7 @@ const Unknown = -1
 // Collection is what a collection is like, for what is to go from it. Figures may be Unknown.
 type Collection struct {
 	Namespace  string      `json:"namespace"`
+	TimeField  string      `json:"timeField"` // that the predicate names
 	Documents  int64       `json:"documents"`
 	Bytes      int64       `json:"bytes"`
 	IndexBytes int64       `json:"indexBytes"`
@@ -60,7 +62,7 @@ type Held struct {
 // Look finds out what a collection is like. It reads figures, indexes and keys, and counts for a few seconds at most each.
 func Look(ctx context.Context, t Target, p Predicate, parts Parts, now time.Time) (*Collection, error) {
 	l := &look{collection: collection{t, defaultComment}, predicate: p, what: p.at(now), now: now}
-	l.facts = Collection{Namespace: t.Namespace.String(), Cache: Unknown, Matches: Unknown, Arrival: Unknown, Entry: Unknown}
+	l.facts = Collection{Namespace: t.Namespace.String(), TimeField: p.Field, Cache: Unknown, Matches: Unknown, Arrival: Unknown, Entry: Unknown}
 	for _, step := range []func(context.Context) error{l.figures, l.reach, l.arrival, l.held, l.cost} {
 		if err := step(ctx); err != nil {
 			return nil, err
@@ -99,8 +101,7 @@ func (l *look) figures(ctx context.Context) error {
 		return err
 	}
 	for _, spec := range l.specs {
-		key, _ := bson.Get(spec, "key")
-		l.facts.Indexes = append(l.facts.Indexes, bson.Document(key.Data).String())
+		l.facts.Indexes = append(l.facts.Indexes, keyText(spec))
 	}
 	status, err := l.run(ctx, l.Backend, bsoncore.NewDocumentBuilder().AppendInt32("serverStatus", 1))
 	if err == nil {
@@ -110,6 +111,20 @@ func (l *look) figures(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// keyText writes an index's keys as the shell does: {time: 1}.
+func keyText(spec bson.Document) string {
+	key, _ := bson.Get(spec, "key")
+	var fields []string
+	for it := bson.Elements(key.Data); it.Next(); {
+		direction := it.Value().String()
+		if n, ok := bson.NumberOf(it.Value()); ok {
+			direction = n.String()
+		}
+		fields = append(fields, string(it.Key())+": "+direction)
+	}
+	return "{" + strings.Join(fields, ", ") + "}"
 }
 
 // number is a figure of a reply.
@@ -212,12 +227,12 @@ func (l *look) held(ctx context.Context) error {
 	}
 	known := hint.Type != 0 || l.facts.Documents >= 0 && l.facts.Documents <= smallCollection
 	if !known {
-		l.facts.HeldNote = fmt.Sprintf("no index begins with %s, and the collection is too large to read it whole", path)
+		return l.sampled(ctx, path)
 	}
 	counted := int64(0)
 	for _, k := range l.kinds(path) {
 		n := int64(Unknown)
-		if known && (!sparse || !k.absent) {
+		if !sparse || !k.absent {
 			n = l.counted(ctx, k.filter, hint)
 		}
 		if n < 0 || counted < 0 {
@@ -230,9 +245,42 @@ func (l *look) held(ctx context.Context) error {
 		}
 	}
 	switch rest := l.facts.Documents - counted; {
-	case counted < 0 && known:
+	case counted < 0:
 		l.facts.HeldNote = "some were not counted, since that takes too long or the index leaves them out"
-	case counted >= 0 && rest > 0 && l.facts.Documents >= 0:
+	case rest > 0 && l.facts.Documents >= 0:
+		l.facts.Held = append(l.facts.Held, Held{"of another type", rest, false})
+	}
+	return nil
+}
+
+// sampleSize is how many documents are looked at where all can't be.
+const sampleSize = 1000
+
+// sampled counts what the time field holds in the first documents that the server gives.
+func (l *look) sampled(ctx context.Context, path string) error {
+	l.facts.HeldNote = fmt.Sprintf("of the first %d documents only: no index begins with %s, and the collection is too large to read it whole", sampleSize, path)
+	docs, err := l.find(ctx, find{projection: fieldsOnly(path), limit: sampleSize})
+	if err != nil {
+		return err
+	}
+	rest := int64(len(docs))
+	for _, k := range l.kinds(path) {
+		filter, err := query.ParseFilter(k.filter, query.Env{})
+		if err != nil {
+			return err
+		}
+		n := int64(0)
+		for _, d := range docs {
+			if ok, err := filter.Match(d); err == nil && ok {
+				n++
+			}
+		}
+		if n > 0 {
+			l.facts.Held = append(l.facts.Held, Held{k.what, n, k.goes})
+		}
+		rest -= n
+	}
+	if rest > 0 {
 		l.facts.Held = append(l.facts.Held, Held{"of another type", rest, false})
 	}
 	return nil

@@ -81,7 +81,7 @@ func TestOddTimes(t *testing.T) {
 // TestWeigh: the strategy that keeps up with what arrives, and costs least, wins.
 func TestWeigh(t *testing.T) {
 	base := purge.Collection{
-		Documents: 100_000_000, Bytes: 200e8, IndexBytes: 20e8, Cache: 8e9, Matches: 1_000_000, Arrival: 100, Keyed: "time_1", Reached: "time_1",
+		Documents: 100_000_000, Bytes: 200e8, IndexBytes: 20e8, Cache: 8e9, Matches: 1_000_000, Arrival: 100, TimeField: "time", Keyed: "time_1", Reached: "time_1",
 		Held: []purge.Held{{What: "a time before the cut", Count: 1_000_000, Goes: true}}, Entry: 115,
 	}
 	for _, test := range []struct {
