@@ -56,11 +56,16 @@ func (c *checker) document(doc []byte, depth int) bool {
 			return c.fail("key without an end", rest)
 		}
 		data := rest[key+2:]
-		size, ok := valueSize(Type(rest[0]), data)
+		t := Type(rest[0])
+		if size := int(fixedSizes[t]); size >= 0 && size <= len(data) && t != TypeBoolean {
+			rest = data[size:] // nothing in it can be wrong
+			continue
+		}
+		size, ok := valueSize(t, data)
 		if !ok {
 			return c.fail("value of an unknown type or a wrong length", rest)
 		}
-		if !c.value(Type(rest[0]), data[:size], depth) {
+		if !c.value(t, data[:size], depth) {
 			return false
 		}
 		rest = data[size:]
