@@ -102,7 +102,7 @@ func (w *way) p50() float64 {
 
 // fill stores the documents that are there from the start.
 func fill(tb testing.TB, d *deployment) {
-	for _, collection := range []string{"plain", "time", "hash"} {
+	for _, collection := range []string{"plain", "time", "hash", "parted"} {
 		c := dial(tb, d.gateway.address)
 		c.call = insertOf(batch, false)(collection, collection, 0)
 		for range stored / batch {
@@ -134,6 +134,7 @@ func BenchmarkOverhead(b *testing.B) {
 			b.Run(o.name+"/"+layout, func(b *testing.B) { compare(b, d, layout, o.clients, o.op) })
 		}
 	}
+	b.Run("insert1000ordered/parted", func(b *testing.B) { compare(b, d, "parted", 2, insertOf(batch, true)) })
 	for _, layout := range []string{"plain", "time", "hash"} {
 		b.Run("single/find/"+layout, func(b *testing.B) { compareSingle(b, d, layout, find) })
 		b.Run("single/updateOne/"+layout, func(b *testing.B) { compareSingle(b, d, layout, updateOne) })

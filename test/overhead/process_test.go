@@ -177,13 +177,14 @@ type deployment struct {
 	backend, relay, gateway *process
 }
 
-// layouts are the collections of the gateway: fla.plain, fla.time and fla.hash. Straight to the backend, and through the relay, all are plain.
+// layouts are the collections of the gateway: fla.plain, fla.time, fla.hash, and fla.parted for ordered inserts. Straight to the backend, and through the relay, all are plain.
 const layouts = `
 catalog: gateway
 backends: {second: {uri: "mongodb://%s/"}}
 collections:
   fla.time: {time: {field: time, unit: s, every: hour}, ahead: 1}
   fla.hash: {hash: {field: dev, count: 16}}
+  fla.parted: {hash: {field: dev, count: 16}, ordered: partition}
 `
 
 func deploy(tb testing.TB) *deployment {
