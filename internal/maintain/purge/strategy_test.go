@@ -1,14 +1,17 @@
 package purge_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"oxbow/internal/bson"
 	"oxbow/internal/bson/bsontest"
+	"oxbow/internal/maintain"
 	"oxbow/internal/maintain/purge"
 )
 
@@ -133,5 +136,45 @@ func wantRefusal(t *testing.T, err error, text string) {
 	var r *purge.Refusal
 	if !errors.As(err, &r) || !strings.Contains(err.Error(), text) {
 		t.Errorf("error %v, want a refusal that tells %q", err, text)
+	}
+}
+
+// asked is a pace that counts what it is asked for.
+type asked struct {
+	free
+	mu        sync.Mutex
+	documents int
+	bytes     int64
+}
+
+func (a *asked) Wait(ctx context.Context, documents int, bytes int64) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.documents += documents
+	a.bytes += bytes
+	return ctx.Err()
+}
+
+// TestPace: a pace is asked for each document that goes, and for no others.
+func TestPace(t *testing.T) {
+	for _, strategy := range byTime {
+		s := openStore(t)
+		s.index(t, `{"time": 1}`)
+		docs := lines(3000, 3*time.Second)
+		s.insert(t, docs...)
+		job, err := purge.New(s.options(strategy, hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pace := &asked{}
+		var out maintain.Outcome
+		for !out.Done {
+			if out, err = job.Step(t.Context(), out.Checkpoint, pace); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if size := int64(len(docs[0])); pace.documents != 1800 || pace.bytes != 1800*size {
+			t.Errorf("%s: asked for %d documents of %d bytes, want 1800 of %d", strategy, pace.documents, pace.bytes, 1800*size)
+		}
 	}
 }
