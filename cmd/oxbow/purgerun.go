@@ -266,7 +266,7 @@ func (s *purgeShow) status(now maintain.Status) {
 // showLocked shows what is new. A terminal sees every status.
 func (s *purgeShow) showLocked(status bool) {
 	now, why := s.job, s.job.Reason
-	if s.verdict.Share < 1 {
+	if s.verdict.Share < 1 && (now.State == maintain.Running || now.Reason == "") { // else there is a reason for not running at all
 		now.Reason, why = s.verdict.String(), s.verdict.State.String()+s.verdict.Probe
 	}
 	changed := why != s.why
