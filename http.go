@@ -16,6 +16,7 @@ import (
 	"oxbow/internal/admin"
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
+	"oxbow/internal/maintain"
 	"oxbow/internal/observe"
 )
 
@@ -24,7 +25,7 @@ func (g *Gateway) serveHTTP(metrics *observe.Metrics) {
 	if g.doors.http == nil {
 		return
 	}
-	g.admin = admin.Serve(g.doors.http, admin.Options{Metrics: metrics.Gatherer(), Ready: g.ready, Token: g.doors.token, Log: g.log})
+	g.admin = admin.Serve(g.doors.http, admin.Options{Metrics: metrics.Gatherer(), Ready: g.ready, Jobs: g.jobsJSON, Token: g.doors.token, Log: g.log})
 	g.log.Info("serving HTTP", "address", g.admin.Addr().String())
 }
 
@@ -34,6 +35,15 @@ func (g *Gateway) HTTPAddr() net.Addr {
 		return nil
 	}
 	return g.admin.Addr()
+}
+
+// jobsJSON gives the jobs as they stand.
+func (g *Gateway) jobsJSON(ctx context.Context) (any, error) {
+	list, err := g.jobs.statuses(ctx)
+	if list == nil {
+		list = []maintain.Status{}
+	}
+	return list, err
 }
 
 // readyTimeout is how long a backend may take to answer that it's there.

@@ -83,7 +83,7 @@ var may = map[string][]string{
 	"cursor":              {"bson", "memory", "mongoerr"},
 	"command":             {"auth", "backend", "bson", "catalog", "cursor", "exec", "memory", "mongoerr", "plan", "query", "route", "statement"},
 	"server":              {"backend", "bson", "command", "memory", "mongoerr", "wire"},
-	"observe":             {"backend", "catalog", "command", "cursor", "exec", "memory", "mongoerr", "route", "throttle"},
+	"observe":             {"backend", "catalog", "command", "cursor", "exec", "maintain", "memory", "mongoerr", "route", "throttle"},
 	"admin":               {},
 	"admin/admintest":     {},
 	"engine":              {"bson", "memory", "mongoerr", "query"},

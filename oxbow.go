@@ -29,6 +29,7 @@ import (
 	"oxbow/internal/config"
 	"oxbow/internal/cursor"
 	"oxbow/internal/exec"
+	"oxbow/internal/maintain"
 	"oxbow/internal/maintain/partition"
 	"oxbow/internal/memory"
 	"oxbow/internal/observe"
@@ -68,6 +69,7 @@ type Gateway struct {
 	admin     *admin.Server // nil: HTTP is not served
 	runner    *partition.Runner
 	throttles *throttles
+	jobs      *jobs
 	stop      context.CancelFunc
 	stopping  atomic.Bool
 	done      chan struct{} // closed when upkeep has ended
@@ -116,6 +118,9 @@ func (o *Options) load() (*config.Config, error) {
 	case o.File != "":
 		cfg, err = config.Load(o.File)
 	}
+	if err == nil {
+		err = CheckJobs(cfg)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +148,11 @@ func (g *Gateway) serve(recent *command.RecentLog, cfg *config.Config) {
 	g.runner = partition.New(partition.Options{
 		Catalog: g.catalog, Log: g.log, Every: g.options.UpkeepEvery, BackendTime: partition.HelloTime(g.backends),
 		Clock: func() (time.Time, time.Duration) { now := g.options.now(); return now, now.Sub(started) },
+		Pace:  func(name string) maintain.Throttle { return g.throttles.of(name).DropPace(maintain.Limits{}) },
 	})
+	g.jobs = g.newJobs(cfg)
+	g.jobs.runner.Set(specsOf(cfg))
+	g.table.RegisterJobs(jobCommands{g.jobs})
 	g.table.RegisterData(&command.Data{
 		Catalog: g.catalog, Cursors: cursors, Now: g.options.now, Upkeep: upkeep{g.runner},
 		Exec: &exec.Executor{Backends: g.backends, Gone: g.gone, Sends: sendsOf(g.catalog), Width: g.width, Lanes: g.lanes, Memory: g.budget},
@@ -154,6 +163,7 @@ func (g *Gateway) serve(recent *command.RecentLog, cfg *config.Config) {
 	}))
 	metrics.Add(&observe.Backends{Remote: g.remote(), Lanes: g.lanes})
 	metrics.Add(&observe.Throttles{Running: g.throttles.all})
+	metrics.Add(&observe.Jobs{Latest: g.jobs.latest})
 	g.table.Observe(observers{metrics, g.throttles})
 	g.table.SetLimits(tableLimits(cfg))
 	g.server = server.New(g.doors.clients, g.table, counters, g.log, server.Options{Limits: serverLimits(cfg), Memory: g.budget, TLS: g.doors.tls, StallTimeout: g.options.stallTimeout})
@@ -164,6 +174,7 @@ func (g *Gateway) serve(recent *command.RecentLog, cfg *config.Config) {
 		var upkeep sync.WaitGroup
 		upkeep.Go(func() { g.catalog.Keep(running) })
 		upkeep.Go(func() { g.runner.Run(running) })
+		upkeep.Go(func() { g.jobs.runner.Run(running) })
 		upkeep.Wait()
 	}()
 	go func() { g.failed <- g.server.Serve() }()
@@ -206,6 +217,7 @@ func (g *Gateway) Reload(ctx context.Context) error {
 	g.server.SetLimits(serverLimits(cfg))
 	g.lanes.SetLimit(cfg.Fanout)
 	g.throttles.set(cfg.Throttle)
+	g.jobs.runner.Set(specsOf(cfg))
 	g.log.Info("configuration reloaded", "file", g.options.File)
 	return nil
 }
@@ -219,5 +231,5 @@ func (g *Gateway) Close(ctx context.Context) error {
 	}
 	g.stop()
 	<-g.done
-	return errors.Join(err, g.throttles.close(), closeBackends(g.backends))
+	return errors.Join(err, g.jobs.close(), g.throttles.close(), closeBackends(g.backends))
 }

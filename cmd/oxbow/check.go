@@ -27,7 +27,7 @@ func checkCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := oxbow.CheckFiles(cfg); err != nil {
+			if err := errors.Join(oxbow.CheckFiles(cfg), oxbow.CheckJobs(cfg)); err != nil {
 				return err
 			}
 			err = check(c.OutOrStdout(), cfg)

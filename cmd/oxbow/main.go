@@ -46,6 +46,6 @@ func rootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(serveCommand(), checkCommand(), partitionsCommand(), loadCommand(), passwordCommand(), benchCommand(), demoCommand(), opsCommand(), observeCommand(), purgeCommand())
+	root.AddCommand(serveCommand(), checkCommand(), partitionsCommand(), loadCommand(), passwordCommand(), benchCommand(), demoCommand(), opsCommand(), observeCommand(), purgeCommand(), jobsCommand())
 	return root
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,6 +22,8 @@ type Options struct {
 	Metrics prometheus.Gatherer
 	// Ready says why the gateway can't serve commands, or nil.
 	Ready func(ctx context.Context) error
+	// Jobs gives the jobs as they stand, as a value for JSON.
+	Jobs func(ctx context.Context) (any, error)
 	// Token is what "Authorization: Bearer …" must carry; "": everybody is let in.
 	Token string
 	Log   *slog.Logger
@@ -40,6 +43,7 @@ func Serve(listener net.Listener, o Options) *Server {
 	// A figure that can't be read is logged, and the others are served.
 	metrics := promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelError), ErrorHandling: promhttp.ContinueOnError}
 	mux.Handle("GET /metrics", guarded(o.Token, promhttp.HandlerFor(o.Metrics, metrics)))
+	mux.Handle("GET /jobs", guarded(o.Token, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answerJobs(w, r, o) })))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { answerReady(w, r, o) })
 	s := &Server{
@@ -56,6 +60,23 @@ func Serve(listener net.Listener, o Options) *Server {
 		}
 	}()
 	return s
+}
+
+// answerJobs tells how the jobs stand.
+func answerJobs(w http.ResponseWriter, r *http.Request, o Options) {
+	jobs, err := o.Jobs(r.Context())
+	if err != nil {
+		http.Error(w, "the jobs can't be read: "+err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	text, err := json.MarshalIndent(jobs, "", "  ")
+	if err != nil {
+		o.Log.Error("the jobs can't be shown", "error", err)
+		http.Error(w, "the jobs can't be shown", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(append(text, '\n'))
 }
 
 // answerReady tells the reason to those who hold the token only: it may name what others should not know.

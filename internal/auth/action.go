@@ -40,8 +40,8 @@ const (
 	GetParameter
 	SetParameter
 	Top
-	Partitions // to look at partitions, also by their own names
-	Upkeep     // to make, drop and bring back partitions
+	Partitions // to look at partitions, also by their own names, and at jobs
+	Upkeep     // to make, drop and bring back partitions, and to give jobs orders
 	AnyCommand // commands that the gateway doesn't know
 
 	afterLast

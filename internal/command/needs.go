@@ -87,6 +87,9 @@ var plainNeeds = map[string]need{
 	"undoPartition":    {actions: auth.Upkeep},
 	"dropPartition":    {actions: auth.Upkeep},
 	"confirmRetention": {actions: auth.Upkeep},
+	"listJobs":         {actions: auth.Partitions},
+	"jobHistory":       {actions: auth.Partitions},
+	"orderJob":         {actions: auth.Upkeep},
 }
 
 func needsOfRename(req *Request, add func(string, auth.Actions)) {

@@ -21,6 +21,7 @@ type Config struct {
 	Lease       time.Duration     // of a gateway on a catalog that others may share
 	Longest     time.Duration     // what an insert or upsert may take on one partition where others may share the catalog
 	Collections []Collection      // in the order of the file
+	Jobs        []Job             // in the order of the file
 	Users       []auth.User       // in the order of the file; createUser makes others
 	Authorize   bool              // commands need the roles of a user ("auth: on")
 	TLS         *TLS              // nil: connections are not encrypted

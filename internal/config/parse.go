@@ -41,6 +41,7 @@ func Parse(name string, data []byte) (*Config, error) {
 	cfg.readDatabases(m)
 	cfg.readSharing(m)
 	cfg.readCollections(m)
+	cfg.readJobs(m)
 	cfg.readUsers(m)
 	cfg.checkBeyond(m, listenAt)
 	cfg.readTLS(m)
@@ -53,7 +54,7 @@ func Parse(name string, data []byte) (*Config, error) {
 	cfg.readGuard(m, "", cfg.backendNames())
 	cfg.readLimits(m)
 	cfg.Fanout = m.whole("fanout", 1, mostFanout, DefaultFanout)
-	m.close("listen", "limits", "fanout", "memory", "http", "slow", "abandoned", "reads", "guard", "throttle", "tls", "auth", "users", "backends", "catalog", "lease", "longest", "databases", "collections")
+	m.close("listen", "limits", "fanout", "memory", "http", "slow", "abandoned", "reads", "guard", "throttle", "tls", "auth", "users", "backends", "catalog", "lease", "longest", "databases", "collections", "jobs")
 	if err := r.err(); err != nil {
 		return nil, err
 	}

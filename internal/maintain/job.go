@@ -73,14 +73,15 @@ type halted struct{ reason string }
 func (h halted) Error() string      { return ErrHalted.Error() + ": " + h.reason }
 func (halted) Is(target error) bool { return target == ErrHalted }
 
-// Permanent marks an error that trying again does not mend.
+// Permanent marks an error that trying again does not mend. One that has a method Permanent() bool marks itself.
 func Permanent(err error) error { return permanent{err} }
 
 type permanent struct{ error }
 
 func (p permanent) Unwrap() error { return p.error }
+func (permanent) Permanent() bool { return true }
 
 func isPermanent(err error) bool {
-	var p permanent
-	return errors.As(err, &p)
+	var p interface{ Permanent() bool }
+	return errors.As(err, &p) && p.Permanent()
 }

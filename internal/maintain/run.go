@@ -123,6 +123,8 @@ func (r *Runner) newRun(spec *Spec, rec *record, now reading) *run {
 	h.alarm = time.AfterFunc(r.opts.Poll, h.check)
 	if r.opts.Throttle != nil {
 		h.throttle = r.opts.Throttle(*spec)
+	}
+	if h.throttle != nil {
 		h.throttle.Limit(rec.Orders.limits(spec.Limits))
 	}
 	return h

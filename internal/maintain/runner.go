@@ -13,7 +13,7 @@ import (
 type Options struct {
 	Store *Store
 	Kinds map[string]Kind
-	// Throttle returns the throttle of a job; nil: no job has one, nor limits.
+	// Throttle returns the throttle of a job, nil for one without; nil: no job has one, nor limits.
 	Throttle func(Spec) Throttle
 	// Kill ends all commands that carry a comment, wherever in the deployment they run, and returns once none is left. It is called when a step was cut off,
 	// and before the job of a process goes on that was lost. nil: a step's end is the end of what it sent.

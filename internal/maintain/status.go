@@ -43,7 +43,11 @@ type Status struct {
 	Limits    Limits    `bson:"limits" json:"limits"`
 	Last      *Entry    `bson:"last,omitempty" json:"last,omitempty"`
 	Alert     string    `bson:"alert,omitempty" json:"alert,omitempty"` // what somebody should look at
+	Undo      []string  `bson:"undo,omitempty" json:"undo,omitempty"`   // where what is taken away may still be found
 }
+
+// States are all states.
+var States = []State{Waiting, Running, Paused, Stopped, Held, Failed, Done}
 
 // Entry is one stretch of a job's work: a pass, or a part of one, under one lease.
 type Entry struct {

@@ -33,12 +33,17 @@ func (p *pass) look(ctx context.Context, col *catalog.Collection) {
 	}
 	d := retention.Decide(in)
 	p.stop(ns, d)
-	if err := p.carryOut(ctx, col, d); err != nil || d.Stop != "" {
+	err := p.carryOut(ctx, col, d)
+	p.account(ns, now, err)
+	if err != nil || d.Stop != "" {
 		return
 	}
 	in.Partitions = p.opts.Catalog.Snapshot().Collection(ns).All
 	if next, ok := retention.Next(in); ok {
 		p.next = min(p.next, looked+time.Duration(next-now)*time.Millisecond)
+		p.mu.Lock()
+		p.stateOf(ns).next = time.UnixMilli(next).UTC()
+		p.mu.Unlock()
 	}
 }
 
@@ -55,12 +60,17 @@ func (p *pass) carryOut(ctx context.Context, col *catalog.Collection, d retentio
 			return err
 		}
 	}
-	for _, part := range d.Drop {
+	for i, part := range d.Drop {
+		// The first drop goes as it is due. What has come together, as after days of downtime, goes one by one.
+		if i > 0 && !p.granted(ctx, ns, part.Backend, len(d.Drop)-i) {
+			return nil
+		}
 		e := Event{Collection: ns, Partition: part.Name(), Action: Dropped, Reason: fmt.Sprintf("it was hidden at %s and hold is %s", instant(part.Since), col.Hold)}
 		if err := p.do(e, func() error { return p.opts.Catalog.DropPartition(ctx, ns, part.Name()) }); err != nil {
 			return err
 		}
 	}
+	p.grant(ns)
 	return nil
 }
 

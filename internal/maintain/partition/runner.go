@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"oxbow/internal/catalog"
+	"oxbow/internal/maintain"
 	"oxbow/internal/retention"
 	"oxbow/internal/route"
 )
@@ -30,6 +31,13 @@ type state struct {
 	stopped   string
 	waiting   []route.Partition // what is due and waits for a confirmation
 	confirmed map[string]bool   // partitions, by Name, as in retention.Input
+	looked    time.Time         // when its collection was looked at last
+	next      time.Time         // when its next step is due; zero: not known
+	left      int               // drops that are due and wait for their pace
+	waits     string            // for what
+	patience  time.Duration     // when they do not wait any longer, in monotonic time; 0: none waits
+	overdue   time.Duration     // how long the oldest data has been there beyond its time
+	failed    string            // the last error, or ""
 }
 
 // Options are what a Runner needs.
@@ -40,6 +48,8 @@ type Options struct {
 	MaxDue  int           // most time ranges due at once without a confirmation; 0: 64
 	// BackendTime returns a backend's idea of now, or an error; nil: the wall clock alone counts.
 	BackendTime func(ctx context.Context, backend string) (time.Time, error)
+	// Pace returns what drops on a backend wait for where several are due; nil: nothing.
+	Pace func(backend string) maintain.Throttle
 	// Clock returns the wall clock and monotonic time since some fixed moment; nil: this machine's.
 	Clock func() (wall time.Time, monotonic time.Duration)
 }

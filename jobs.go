@@ -1,0 +1,373 @@
+package oxbow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	driver "go.mongodb.org/mongo-driver/v2/bson"
+
+	"oxbow/internal/archive"
+	"oxbow/internal/backend"
+	"oxbow/internal/bson"
+	"oxbow/internal/config"
+	"oxbow/internal/deployment"
+	"oxbow/internal/maintain"
+	"oxbow/internal/maintain/kill"
+	"oxbow/internal/maintain/partition"
+	"oxbow/internal/maintain/purge"
+	"oxbow/internal/mongoerr"
+	"oxbow/internal/operation"
+)
+
+// jobsGrace is what a step may take once the gateway stops: less than a service manager waits.
+const jobsGrace = 5 * time.Second
+
+// jobs are those that a gateway runs: of its configuration, kept in the catalog's database, and retention, which partition looks after.
+type jobs struct {
+	gateway *Gateway
+	runner  *maintain.Runner
+
+	mu          sync.Mutex
+	deployments map[string]*deployment.Deployment // of the backends on servers
+}
+
+func (g *Gateway) newJobs(cfg *config.Config) *jobs {
+	j := &jobs{gateway: g, deployments: map[string]*deployment.Deployment{}}
+	started := g.options.now()
+	o := maintain.Options{
+		Store: maintain.NewStore(g.backends[cfg.Default], cfg.CatalogDatabase()), Kinds: j.kinds(), Throttle: j.throttle, Kill: j.kill,
+		Log: g.log, Grace: jobsGrace, Lease: min(cfg.Lease, maxJobLease),
+		Clock: func() (time.Time, time.Duration) { now := g.options.now(); return now.Round(0), now.Sub(started) },
+	}
+	if cfg.Shared() {
+		o.BackendTime = func(ctx context.Context) (time.Time, error) { return partition.HelloTime(g.backends)(ctx, cfg.Default) }
+	}
+	j.runner = maintain.New(o)
+	return j
+}
+
+// maxJobLease keeps orders and the end of a lost process within reach, whatever the catalog's lease.
+const maxJobLease = 10 * time.Second
+
+// kinds are the kinds of jobs that a configuration may name.
+func (j *jobs) kinds() map[string]maintain.Kind {
+	g := j.gateway
+	return map[string]maintain.Kind{
+		purge.KindName: purge.Kind(purge.Surroundings{
+			Targets: j.targets,
+			Parts: func(ns backend.Namespace) purge.Parts {
+				return purge.CatalogParts{Catalog: g.catalog, Backends: g.backends, Name: ns.String()}
+			},
+			Names: g.backends[g.catalog.BackendFor("")],
+			OpenArchive: func(dir string, rotate int64) (purge.ClosingArchive, error) {
+				return archive.Open(archive.Options{Dir: dir, Rotate: rotate})
+			},
+			Log: g.log,
+		}),
+		"kill": func(s maintain.Spec) (maintain.Job, error) {
+			d, err := j.deployment(g.catalog.BackendFor(databaseOf(s.Namespace)))
+			if err != nil {
+				return nil, maintain.Permanent(err)
+			}
+			return kill.Kind(kill.Options{Deployment: d, Log: g.log.With("job", s.ID)})(s)
+		},
+	}
+}
+
+// targets are where a collection's documents lie: its partitions, or the one of a plain collection, on whose deployment a secondary is read where there is one.
+func (j *jobs) targets(ns backend.Namespace) func(context.Context) ([]purge.Target, error) {
+	g := j.gateway
+	return func(ctx context.Context) ([]purge.Target, error) {
+		if g.catalog.Snapshot().Collection(ns.String()) != nil {
+			return purge.CatalogTargets(g.catalog, g.backends, ns.String())(ctx)
+		}
+		name := g.catalog.BackendFor(ns.Database)
+		if g.backends[name].Abilities().Embedded {
+			return purge.At(g.backends[name], ns)(ctx)
+		}
+		d, err := j.deployment(name)
+		if err != nil {
+			return nil, err
+		}
+		return purge.DeploymentTargets(d, ns)(ctx)
+	}
+}
+
+// deployment is the deployment of a backend on servers.
+func (j *jobs) deployment(name string) (*deployment.Deployment, error) {
+	b, ok := j.gateway.backends[name]
+	if !ok {
+		return nil, fmt.Errorf("there is no backend %s", name)
+	}
+	if b.Abilities().Embedded {
+		return nil, fmt.Errorf("backend %s is embedded: what runs there are the gateway's own commands, which guard looks after", name)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.deployments[name] == nil {
+		j.deployments[name] = deployment.Of(name, b)
+	}
+	return j.deployments[name], nil
+}
+
+// kill ends what carries a job's tag on all deployments. What runs on an embedded backend ends with its step.
+func (j *jobs) kill(ctx context.Context, tag string) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(j.gateway.backends)) {
+		if j.gateway.backends[name].Abilities().Embedded {
+			continue
+		}
+		d, err := j.deployment(name)
+		if err == nil {
+			err = operation.KillTagged(ctx, d, tag)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// throttle is that of all backends on which a job's collection lies. A policy has none: it takes load away.
+func (j *jobs) throttle(s maintain.Spec) maintain.Throttle {
+	if s.Kind != purge.KindName {
+		return nil
+	}
+	p, err := purge.ReadParameters(s.Parameters)
+	drops := err == nil && p.Strategy == purge.Drop
+	var all paces
+	for _, name := range j.gateway.backendsOf(s.Namespace) {
+		t := j.gateway.throttles.of(name)
+		if drops {
+			all = append(all, t.DropPace(maintain.Limits{}))
+		} else {
+			all = append(all, t.Pace(maintain.Limits{}))
+		}
+	}
+	return all
+}
+
+// backendsOf are the backends on which a collection's documents lie, or will.
+func (g *Gateway) backendsOf(namespace string) []string {
+	s := g.catalog.Snapshot()
+	col := s.Collection(namespace)
+	if col == nil {
+		return []string{s.BackendFor(databaseOf(namespace))}
+	}
+	names := map[string]bool{}
+	for i := range col.All {
+		names[col.All[i].Backend] = true
+	}
+	if len(names) == 0 {
+		names[s.BackendFor(databaseOf(namespace))] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// paces is the pace that all of some throttles give.
+type paces []maintain.Throttle
+
+func (all paces) Wait(ctx context.Context, documents int, bytes int64) error {
+	for _, p := range all {
+		if err := p.Wait(ctx, documents, bytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (all paces) Share() float64 {
+	share := 1.0
+	for _, p := range all {
+		share = min(share, p.Share())
+	}
+	return share
+}
+
+func (all paces) Limit(l maintain.Limits) {
+	for _, p := range all {
+		p.Limit(l)
+	}
+}
+
+func (all paces) Reason() string {
+	for _, p := range all {
+		if reason := p.Reason(); reason != "" {
+			return reason
+		}
+	}
+	return ""
+}
+
+func databaseOf(namespace string) string {
+	database, _, _ := strings.Cut(namespace, ".")
+	return database
+}
+
+// specsOf are the jobs of a configuration.
+func specsOf(cfg *config.Config) []maintain.Spec {
+	specs := make([]maintain.Spec, len(cfg.Jobs))
+	for i, job := range cfg.Jobs {
+		every := job.Every
+		if job.EachWindow {
+			every = maintain.EachWindow
+		}
+		specs[i] = maintain.Spec{
+			ID: job.Name, Kind: job.Kind, Namespace: job.Namespace, Parameters: job.Parameters, Windows: job.Windows, MaxRun: job.MaxRun, StopFile: job.StopFile,
+			Priority: job.Priority, Every: every, Limits: maintain.Limits{Documents: job.Documents, Bytes: job.Bytes}, Retries: job.Retries,
+		}
+	}
+	return specs
+}
+
+// CheckJobs says what is wrong with the jobs of a configuration that only their kinds know.
+func CheckJobs(cfg *config.Config) error {
+	// Nothing is asked of what surrounds a job until its first step.
+	stand := purge.Surroundings{
+		Targets:     func(ns backend.Namespace) func(context.Context) ([]purge.Target, error) { return purge.At(nil, ns) },
+		Parts:       func(backend.Namespace) purge.Parts { return purge.CatalogParts{} },
+		OpenArchive: func(string, int64) (purge.ClosingArchive, error) { return nil, nil },
+	}
+	var errs []error
+	for i, s := range specsOf(cfg) {
+		var err error
+		switch s.Kind {
+		case purge.KindName:
+			_, err = purge.Kind(stand)(s)
+			if col := cfg.Collection(s.Namespace); err == nil && isLayoutDrop(&s) && (col == nil || col.Layout.Time == nil) {
+				err = fmt.Errorf("drop needs a collection that is split by time, and %s is not; with parts it drops collections by their names", s.Namespace)
+			}
+		case "kill":
+			if b := cfg.Backend(cfg.BackendFor(databaseOf(s.Namespace))); b != nil && b.Embedded != nil {
+				err = fmt.Errorf("backend %s is embedded: what runs there are the gateway's own commands, which guard looks after", b.Name)
+				break
+			}
+			_, err = kill.Kind(kill.Options{})(s)
+		}
+		if err != nil {
+			errs = append(errs, cfg.Jobs[i].Problem(err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func isLayoutDrop(s *maintain.Spec) bool {
+	p, err := purge.ReadParameters(s.Parameters)
+	return err == nil && p.Strategy == purge.Drop && p.Parts == ""
+}
+
+// close closes the connections to members.
+func (j *jobs) close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var errs []error
+	for _, d := range j.deployments {
+		errs = append(errs, d.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// statuses are all jobs as they stand, retention's among them.
+func (j *jobs) statuses(ctx context.Context) ([]maintain.Status, error) {
+	list, err := j.runner.Store().List(ctx, j.gateway.options.now())
+	if err != nil {
+		return nil, err
+	}
+	kept := j.gateway.runner.Statuses()
+	for i := range kept {
+		kept[i].Undo = j.undo(ctx, kept[i].Namespace)
+	}
+	return append(list, kept...), nil
+}
+
+// latest are all jobs as they stood when they were last looked at.
+func (j *jobs) latest() []maintain.Status {
+	return append(j.runner.Latest(), j.gateway.runner.Statuses()...)
+}
+
+// undo tells of the members that are behind on purpose: what was dropped can be read there until they follow.
+func (j *jobs) undo(ctx context.Context, namespace string) []string {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	var list []string
+	for _, name := range j.gateway.backendsOf(namespace) {
+		d, err := j.deployment(name)
+		if err != nil {
+			continue
+		}
+		members, err := d.Members(ctx)
+		if err != nil {
+			continue
+		}
+		for _, m := range members {
+			if m.Delay > 0 {
+				list = append(list, fmt.Sprintf("%s follows %s behind: what was dropped since can be read there", m.Host, m.Delay))
+			}
+		}
+	}
+	return list
+}
+
+// jobCommands shows the jobs to the commands, which must not know them.
+type jobCommands struct{ *jobs }
+
+// List implements command.Jobs.
+func (j jobCommands) List(ctx context.Context) ([]bson.Document, error) {
+	list, err := j.statuses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return documents(list)
+}
+
+// History implements command.Jobs.
+func (j jobCommands) History(ctx context.Context, id string) ([]bson.Document, error) {
+	if ns, ok := strings.CutPrefix(id, partition.JobPrefix); ok {
+		return documents(j.gateway.runner.Entries(ns))
+	}
+	list, err := j.runner.Store().History(ctx, id, 0)
+	if err != nil {
+		return nil, err
+	}
+	return documents(list)
+}
+
+// Order implements command.Jobs.
+func (j jobCommands) Order(ctx context.Context, id string, order bson.Document) error {
+	o, remove, err := maintain.ParseOrder(order)
+	if err != nil {
+		return mongoerr.New(mongoerr.BadValue, "%v", err)
+	}
+	ns, retention := strings.CutPrefix(id, partition.JobPrefix)
+	switch {
+	case retention && o.Resume:
+		j.gateway.runner.Confirm(ns)
+		return nil
+	case retention:
+		return mongoerr.New(mongoerr.IllegalOperation, "retention can be resumed when it has stopped, and nothing else: it follows keep and hold of its collection")
+	case remove:
+		err = j.runner.Store().Remove(ctx, id)
+	default:
+		err = j.runner.Store().Order(ctx, id, o)
+	}
+	if errors.Is(err, maintain.ErrNoJob) {
+		return mongoerr.New(mongoerr.NoSuchKey, "there is no job %s", id)
+	}
+	return err
+}
+
+func documents[T any](list []T) ([]bson.Document, error) {
+	docs := make([]bson.Document, len(list))
+	for i := range list {
+		doc, err := driver.Marshal(list[i])
+		if err != nil {
+			return nil, fmt.Errorf("show the jobs: %w", err)
+		}
+		docs[i] = doc
+	}
+	return docs, nil
+}
