@@ -199,7 +199,11 @@ func (p *purging) run(ctx context.Context, spec maintain.Spec, state string, std
 
 // report prints what a pass came to.
 func (p *purging) report(w io.Writer, s *maintain.Status) {
-	fmt.Fprintf(w, "%s: %s, %s documents gone, about %s left\n", s.ID, s.State, figure(s.Documents), figure(s.Remaining))
+	why := ""
+	if s.State != maintain.Done && s.Reason != "" {
+		why = "; " + s.Reason
+	}
+	fmt.Fprintf(w, "%s: %s, %s documents gone, about %s left%s\n", s.ID, s.State, figure(s.Documents), figure(s.Remaining), why)
 	skipped := int64(0)
 	for _, skip := range s.Skipped {
 		fmt.Fprintf(w, "skipped: %s: %s\n", figure(skip.Count), skip.Reason)
