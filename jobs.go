@@ -22,6 +22,7 @@ import (
 	"oxbow/internal/maintain/partition"
 	"oxbow/internal/maintain/purge"
 	"oxbow/internal/mongoerr"
+	"oxbow/internal/observe"
 	"oxbow/internal/operation"
 )
 
@@ -30,15 +31,16 @@ const jobsGrace = 5 * time.Second
 
 // jobs are those that a gateway runs: of its configuration, kept in the catalog's database, and retention, which partition looks after.
 type jobs struct {
-	gateway *Gateway
-	runner  *maintain.Runner
+	gateway  *Gateway
+	runner   *maintain.Runner
+	policies *observe.Policies
 
 	mu          sync.Mutex
 	deployments map[string]*deployment.Deployment // of the backends on servers
 }
 
 func (g *Gateway) newJobs(cfg *config.Config) *jobs {
-	j := &jobs{gateway: g, deployments: map[string]*deployment.Deployment{}}
+	j := &jobs{gateway: g, policies: observe.NewPolicies(), deployments: map[string]*deployment.Deployment{}}
 	started := g.options.now()
 	o := maintain.Options{
 		Store: maintain.NewStore(g.backends[cfg.Default], cfg.CatalogDatabase()), Kinds: j.kinds(), Throttle: j.throttle, Kill: j.kill,
@@ -75,7 +77,8 @@ func (j *jobs) kinds() map[string]maintain.Kind {
 			if err != nil {
 				return nil, maintain.Permanent(err)
 			}
-			return kill.Kind(kill.Options{Deployment: d, Log: g.log.With("job", s.ID)})(s)
+			note := func(e kill.Event) { j.policies.Note(e.Policy, e.Outcome()) }
+			return kill.Kind(kill.Options{Deployment: d, Log: g.log.With("job", s.ID), Note: note})(s)
 		},
 	}
 }

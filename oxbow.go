@@ -164,6 +164,7 @@ func (g *Gateway) serve(recent *command.RecentLog, cfg *config.Config) {
 	metrics.Add(&observe.Backends{Remote: g.remote(), Lanes: g.lanes})
 	metrics.Add(&observe.Throttles{Running: g.throttles.all})
 	metrics.Add(&observe.Jobs{Latest: g.jobs.latest})
+	metrics.Add(g.jobs.policies)
 	g.table.Observe(observers{metrics, g.throttles})
 	g.table.SetLimits(tableLimits(cfg))
 	g.server = server.New(g.doors.clients, g.table, counters, g.log, server.Options{Limits: serverLimits(cfg), Memory: g.budget, TLS: g.doors.tls, StallTimeout: g.options.stallTimeout})

@@ -247,3 +247,21 @@ func TestPolicyKills(t *testing.T) {
 	<-ended
 	stop()
 }
+
+// TestPolicyJob: a gateway's job ends a remove that was run on the server itself, past the gateway, and keeps what it did in its history.
+func TestPolicyJob(t *testing.T) {
+	behind, _ := open(t, "catalog: behind\n")
+	_, log := openOn(t, fmt.Sprintf("{rs: {uri: %q}}", behind.URI()),
+		"jobs: {runaway: {kind: kill, on: im.msg, with: {kinds: [remove], documents: 1000, older: 1s, action: kill}}}\n")
+	c := connect(t, behind.URI()).Database("im").Collection("msg")
+	fill(t, c, 3000)
+	var failed mongo.ServerError
+	if _, err := c.DeleteMany(t.Context(), slowlyBy(40_000)); !errors.As(err, &failed) || !failed.HasErrorCode(interrupted) {
+		t.Fatalf("the remove ended with %v, want Interrupted", err)
+	}
+	for until := time.Now().Add(30 * time.Second); !strings.Contains(log.String(), "operation without an index killed"); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("the log does not tell of the kill:\n%s", log.String())
+		}
+	}
+}
