@@ -25,7 +25,7 @@ type servedHost struct {
 	server    *capped.Server // of the place that is open
 }
 
-// leastServed is the least memory that a server is run with: a small cache, memtables, and a heap of half of it.
+// leastServed is the least memory that a server is run with: a small cache, memtables, a heap of two fifths of it, and room for the page cache.
 const leastServed = 128 << 20
 
 func newServedHost(o *benchPurgeOptions, out io.Writer) (*servedHost, error) {
@@ -108,7 +108,7 @@ func (h *servedHost) config(split bool, memory int64) string {
 	text := fmt.Sprintf("listen: 127.0.0.1:0\nbackends:\n  local: {embedded: %q}\n", h.data())
 	if memory > 0 {
 		const memtable, memtables = 4 << 20, 5
-		cache := memory / 8
+		cache := memory / 16
 		// The key's least is more than a small server needs; what its heap really may have is told by GOMEMLIMIT.
 		text = fmt.Sprintf("listen: 127.0.0.1:0\nmemory: %dMiB\nbackends:\n  local: {embedded: %q, cache: %dMiB, memtable: %dMiB}\n",
 			(cache+memtables*memtable)>>20+256, h.data(), cache>>20, memtable>>20)
@@ -170,7 +170,7 @@ func (h *servedHost) start(ctx context.Context, split bool, memory int64) (*ways
 	}
 	var environment []string
 	if memory > 0 {
-		environment = []string{fmt.Sprintf("GOMEMLIMIT=%dMiB", memory>>21)}
+		environment = []string{fmt.Sprintf("GOMEMLIMIT=%dMiB", memory*2/5>>20)}
 	}
 	var err error
 	if h.server, err = capped.Start(ctx, memory, environment, h.program, "serve", "-c", h.file()); err != nil {

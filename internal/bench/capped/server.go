@@ -136,6 +136,10 @@ type tail struct {
 func (t *tail) add(line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	const most = 300 // slow commands are logged whole
+	if len(line) > most {
+		line = strings.ToValidUTF8(line[:most], "") + "…"
+	}
 	t.lines = append(t.lines, line)
 	if len(t.lines) > 5 {
 		t.lines = t.lines[1:]

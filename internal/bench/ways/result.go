@@ -25,6 +25,8 @@ type Run struct {
 	About string `json:"about"`
 	// Stopped is why it ended before all was gone; "" if it did not.
 	Stopped string `json:"stopped,omitempty"`
+	// Failure is what went wrong with the run, so that it was not counted what is left; "": nothing did.
+	Failure string `json:"failure,omitempty"`
 	// Refused is why it was not run at all; everything below is zero then.
 	Refused string `json:"refused,omitempty"`
 
@@ -99,7 +101,7 @@ func fit(m Memory, data, disk int64) Fit {
 }
 
 // Finished reports whether all that had to go went.
-func (r *Run) Finished() bool { return r.Stopped == "" && r.Refused == "" }
+func (r *Run) Finished() bool { return r.Stopped == "" && r.Refused == "" && r.Failure == "" }
 
 // Rate is documents a second.
 func (r *Run) Rate() float64 {

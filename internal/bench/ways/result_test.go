@@ -160,3 +160,15 @@ func TestSlopes(t *testing.T) {
 		t.Error("a run of no time has a rate")
 	}
 }
+
+// TestFailure: a run during which the server ended is shown for what it is, in one line.
+func TestFailure(t *testing.T) {
+	r := &Result{Runs: []Run{{Way: "ids", Old: 10, Gone: 4, Took: 2, Failure: "count log: EOF\nthe server ended by itself: " + strings.Repeat("x", 1000)}}}
+	notes := r.notes()
+	if r.Runs[0].Finished() || len(notes) == 0 || notes[0] != "ids: FAILED, and what is left was not counted: count log: EOF" {
+		t.Errorf("finished %v, notes %q", r.Runs[0].Finished(), notes)
+	}
+	if row := r.Runs[0].row(); row[2] != "2s+" || row[len(row)-1] != "no" {
+		t.Errorf("%q", row)
+	}
+}

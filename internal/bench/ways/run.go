@@ -67,20 +67,24 @@ func Compare(ctx context.Context, o Options, h Host, all []Way, tell func(Progre
 	}
 	d := NewData(o, o.End)
 	r := &Result{Started: time.Now(), Documents: d.Documents, Old: d.Old(), Size: d.Size, Inserts: o.Inserts, Updates: o.Updates}
+	var errs []error
 	for i := range all {
 		c := &contest{options: o, data: d, host: h, way: &all[i], tell: tell, result: r}
 		run, err := c.run(ctx)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", all[i].Name, err))
+		}
+		if run == nil && err != nil {
+			break // without data the others can't be run either
+		}
 		if run != nil {
 			r.Runs = append(r.Runs, *run)
-		}
-		if err != nil {
-			return r, fmt.Errorf("%s: %w", all[i].Name, err)
 		}
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	return r, nil
+	return r, errors.Join(errs...)
 }
 
 // contest is one way's run.
@@ -116,11 +120,14 @@ func (c *contest) run(ctx context.Context) (run *Run, err error) {
 	err = c.phases(ctx, r)
 	c.foreground.end()
 	c.watch.end()
-	if err != nil || r.Refused != "" {
-		return r, err
+	if err == nil && r.Refused == "" {
+		// Counting is not interrupted: without it a run says nothing.
+		err = c.check(context.WithoutCancel(ctx), r)
 	}
-	// Counting is not interrupted: without it a run says nothing.
-	return r, c.check(context.WithoutCancel(ctx), r)
+	if err != nil {
+		r.Failure = err.Error()
+	}
+	return r, err
 }
 
 func (c *contest) fill(ctx context.Context, p *Place) error {

@@ -3,6 +3,7 @@ package ways
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"oxbow/internal/bench"
@@ -70,7 +71,7 @@ func (r *Run) row() []string {
 		r.Way, fmt.Sprintf("%.0f %%", 100*float64(r.Gone)/float64(max(r.Old, 1))), took, thousands(int64(r.Rate())),
 		bench.Millis(r.Idle.P50), bench.Millis(r.During.P50), bench.Millis(r.Idle.P99), bench.Millis(r.During.P99), fmt.Sprintf("%.2f", r.Ratio()),
 		fmt.Sprintf("%.0f %%", 100*r.During.Held), bytesOr(r.DiskBefore), bytesOr(r.DiskAfter), bytesOr(r.Oplog), secondsOr(r.Lag),
-		fmt.Sprintf("%+.0f", r.Slope()), yesNo(r.KeptUp()), yesNo(r.Fit.Why == ""),
+		fmt.Sprintf("%+.0f", r.Slope()), yesNo(r.KeptUp()), yesNo(r.Fit.Why == "" && r.Failure == ""),
 	}
 }
 
@@ -87,6 +88,9 @@ func (r *Result) notes() []string {
 		if run.Stopped != "" {
 			note("stopped before its end: %s", run.Stopped)
 		}
+		if run.Failure != "" {
+			note("FAILED, and what is left was not counted: %s", firstLine(run.Failure))
+		}
 		if run.Fit.Why != "" {
 			note("does not count: %s", run.Fit.Why)
 		}
@@ -101,6 +105,16 @@ func (r *Result) notes() []string {
 		}
 	}
 	return all
+}
+
+// firstLine is as much of a text as a note has room for.
+func firstLine(text string) string {
+	text, _, _ = strings.Cut(text, "\n")
+	const most = 200
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
 }
 
 func bytesOr(n *int64) string {
