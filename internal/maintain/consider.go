@@ -25,7 +25,7 @@ func (r *Runner) consider(ctx context.Context, spec *Spec, rec *record) verdict 
 			v = verdict{state: Held, reason: stop}
 		}
 	}
-	if !v.due && rec.Lease.Owner == "" && (v.state != rec.State || v.reason != rec.Reason || !v.next.Equal(rec.Next.Round(0))) {
+	if !v.due && (v.state != rec.State || v.reason != rec.Reason || !v.next.Equal(rec.Next.Round(0))) {
 		limited, cancel := context.WithTimeout(ctx, r.opts.Lease)
 		defer cancel()
 		// Another's words come again with the next round, and so does an error.

@@ -18,7 +18,9 @@ func (h *run) keep(over <-chan struct{}) {
 			return
 		case <-time.After(every):
 		}
-		h.beat()
+		if h.check(); h.lapsed() == nil { // a clock that jumped is not put down as the time of a renewal
+			h.beat()
+		}
 		h.check()
 	}
 }

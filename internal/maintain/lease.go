@@ -82,9 +82,9 @@ func (s *Store) put(ctx context.Context, h held, update driver.D) error {
 	return err
 }
 
-// note puts down why nobody runs a job, if still nobody does.
+// note puts down why nobody runs a job, if still nobody does: its lease is free, or its owner is gone.
 func (s *Store) note(ctx context.Context, seen *record, state State, reason string, next time.Time) error {
-	return s.put(ctx, held{seen.ID, seen.Lease.Token, ""}, driver.D{{Key: "$set", Value: driver.D{
+	return s.put(ctx, held{seen.ID, seen.Lease.Token, seen.Lease.Owner}, driver.D{{Key: "$set", Value: driver.D{
 		{Key: "state", Value: state}, {Key: "reason", Value: reason}, {Key: "next", Value: next},
 	}}})
 }

@@ -101,7 +101,7 @@ func (r *record) status(now time.Time) Status {
 	if r.Orders.Priority != nil {
 		s.Priority = *r.Orders.Priority
 	}
-	if r.Lease.Owner != "" {
+	if r.Lease.Owner != "" && r.State == Running {
 		s.Owner = r.Lease.Host
 		if age := now.Sub(r.Lease.Renewed); age > silent*time.Duration(r.Lease.Length)*time.Millisecond {
 			s.Reason = fmt.Sprintf("%s has not renewed its lease for %s: it is cut off, or away", r.Lease.Host, age.Round(time.Second))

@@ -32,6 +32,9 @@ type turn struct {
 	waiting int // questions to the throttle that wait
 }
 
+// credit is the most time that a job which was away can make up for: what it needs between two steps, not its nights.
+const credit = 10 * time.Second
+
 // leastTurn is what a step counts at least.
 const leastTurn = time.Millisecond
 
@@ -53,7 +56,7 @@ func (p *turn) weigh(weight int) {
 func (p *turn) take(ctx context.Context) error {
 	t := p.all
 	t.mu.Lock()
-	p.had = max(p.had, t.reached)
+	p.had = max(p.had, t.reached-credit)
 	if t.free > 0 && len(t.line) == 0 {
 		t.free--
 		p.hold()
