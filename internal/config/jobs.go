@@ -224,7 +224,7 @@ func (p *parameters) filter(key string) {
 }
 
 func (p *parameters) document(at ast.Node) bson.Document {
-	doc, err := driver.Marshal(p.doc)
+	doc, err := driver.Marshal(append(driver.D{}, p.doc...)) // a nil one is no document
 	if err != nil {
 		p.add(at, p.path, "%v", err)
 	}

@@ -40,6 +40,18 @@ jobs:
 	}
 }
 
+// A job whose kind needs nothing of its own has an empty document of parameters.
+func TestJobWithoutParameters(t *testing.T) {
+	for _, text := range []string{"a: {kind: kill}", "a: {kind: kill, with: {}}", "a: {kind: purge, on: b.c}"} {
+		cfg, err := Parse("oxbow.yaml", []byte("jobs:\n  "+text+"\n"))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		} else if got := cfg.Jobs[0].Parameters.String(); got != "{}" {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+}
+
 func TestJobErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"a: {on: b.c}":                                                   "oxbow.yaml:2:3: jobs.a: needs kind",
