@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	driver "go.mongodb.org/mongo-driver/v2/bson"
@@ -233,6 +234,9 @@ func (h *run) tellEntry(e ending, free bool) error {
 		set = append(set, driver.E{Key: "ended", Value: e.state})
 	}
 	h.mu.Unlock()
+	if told {
+		h.logEntry(&entry)
+	}
 	return h.store(func(ctx context.Context) error {
 		if told {
 			if err := h.opts.Store.keep(ctx, &entry); err != nil {
@@ -241,6 +245,16 @@ func (h *run) tellEntry(e ending, free bool) error {
 		}
 		return h.opts.Store.put(ctx, h.held, driver.D{{Key: "$set", Value: set}})
 	})
+}
+
+// logEntry tells an entry of the history to whoever reads the log.
+func (h *run) logEntry(e *Entry) {
+	level := slog.LevelInfo
+	if e.State == Failed || e.State == Held {
+		level = slog.LevelWarn
+	}
+	h.opts.Log.Log(context.Background(), level, "job "+string(e.State), "job", e.Job, "on", h.spec.Namespace, "took", e.End.Sub(e.Begin), "steps", e.Steps,
+		"documents", e.Documents, "reason", e.Reason)
 }
 
 // lessSkips takes counts off others.
