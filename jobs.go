@@ -66,7 +66,7 @@ func (j *jobs) kinds() map[string]maintain.Kind {
 			Parts: func(ns backend.Namespace) purge.Parts {
 				return purge.CatalogParts{Catalog: g.catalog, Backends: g.backends, Name: ns.String()}
 			},
-			Names: g.backends[g.catalog.BackendFor("")],
+			Names: func(database string) backend.Backend { return g.backends[g.catalog.BackendFor(database)] },
 			OpenArchive: func(dir string, rotate int64) (purge.ClosingArchive, error) {
 				return archive.Open(archive.Options{Dir: dir, Rotate: rotate})
 			},
@@ -233,7 +233,8 @@ func CheckJobs(cfg *config.Config) error {
 	stand := purge.Surroundings{
 		Targets:     func(ns backend.Namespace) func(context.Context) ([]purge.Target, error) { return purge.At(nil, ns) },
 		Parts:       func(backend.Namespace) purge.Parts { return purge.CatalogParts{} },
-		OpenArchive: func(string, int64) (purge.ClosingArchive, error) { return nil, nil },
+		Names:       func(string) backend.Backend { return nil },
+		OpenArchive: func(string, int64) (purge.ClosingArchive, error) { return unopened{}, nil },
 	}
 	var errs []error
 	for i, s := range specsOf(cfg) {
@@ -257,6 +258,12 @@ func CheckJobs(cfg *config.Config) error {
 	}
 	return errors.Join(errs...)
 }
+
+// unopened stands for an archive whose folder is not opened yet.
+type unopened struct{ purge.ClosingArchive }
+
+// Close closes nothing.
+func (unopened) Close() error { return nil }
 
 func isLayoutDrop(s *maintain.Spec) bool {
 	p, err := purge.ReadParameters(s.Parameters)

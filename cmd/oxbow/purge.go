@@ -180,7 +180,7 @@ func (p *purging) kind() maintain.Kind {
 			return purge.DeploymentTargets(p.Deployment, ns)
 		},
 		Parts: func(ns backend.Namespace) purge.Parts { return purge.ServerParts(p.Whole(), ns) },
-		Names: p.Whole(),
+		Names: func(string) backend.Backend { return p.Whole() },
 		OpenArchive: func(dir string, rotate int64) (purge.ClosingArchive, error) {
 			a, err := archive.Open(archive.Options{Dir: dir, Rotate: rotate})
 			if err == nil {

@@ -75,7 +75,11 @@ func TestPurgeRun(t *testing.T) {
 			t.Parallel()
 			uri := openGateway(t, purgeLayouts[name])
 			c, docs := purgedLines(t, uri, true)
-			stdout, stderr, err := oxbowCommand(t, nil, purgeArgs("run", uri, "--strategy", strategy, "--batch", "50", "--slice", "24h")...)
+			args := purgeArgs("run", uri, "--strategy", strategy, "--batch", "50")
+			if strategy == "slices" {
+				args = append(args, "--slice", "24h")
+			}
+			stdout, stderr, err := oxbowCommand(t, nil, args...)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, stderr)
 			}
@@ -217,6 +221,8 @@ func TestPurgeErrors(t *testing.T) {
 		{[]string{"run", "--strategy", "ids", "--where", `{"a": 1}`, "--window", "at night"}, "--window"},
 		{[]string{"run", "--strategy", "ids", "--where", `{"a": 1}`, "--throttle", "lag>2"}, "--throttle"},
 		{[]string{"run", "--strategy", "drop", "--before", "1d", "--parts", "fla.log"}, "template"},
+		{[]string{"run", "--strategy", "ids", "--where", `{"a": 1}`, "--slice", "1h"}, "ids has no use for slice"},
+		{[]string{"run", "--strategy", "ids", "--where", `{"a": 1}`, "--archive-rotate", "1MiB"}, "without an archive"},
 	} {
 		_, _, err := oxbowCommand(t, nil, append([]string{"purge", test.args[0], "--uri", uri, "--ns", "fla.log"}, test.args[1:]...)...)
 		wantError(t, err, test.want)

@@ -163,7 +163,8 @@ func (o *purgeOptions) command(p *purge.Plan) string {
 		{"time-field", o.field}, {"unit", o.unit}, {"before", o.before}, {"from", o.from}, {"where", o.where}, {"parts", o.parts}, {"zone", o.zone},
 		{"limit-documents", o.documents}, {"limit-bytes", o.bytes}, {"throttle", o.throttle},
 	} {
-		if f.value != "" && !(f.name == "unit" && (o.field == "" || f.value == "date")) {
+		passedOver := f.name == "unit" && (o.field == "" || f.value == "date") || (f.name == "parts" || f.name == "zone") && p.Winner != purge.Drop
+		if f.value != "" && !passedOver {
 			args = append(args, "--"+f.name+" "+quote(f.value))
 		}
 	}

@@ -84,7 +84,7 @@ func (o *purgeRunOptions) job() (*purge.Parameters, error) {
 			return nil, fmt.Errorf("--archive-rotate: %w", err)
 		}
 	}
-	return p, nil
+	return p, p.Check()
 }
 
 // spec is the flags as a job.

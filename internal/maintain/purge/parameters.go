@@ -77,6 +77,33 @@ func (p *Parameters) Predicate() (Predicate, error) {
 	return out, nil
 }
 
+// Check returns an error for a parameter that the strategy would pass over.
+func (p *Parameters) Check() error {
+	for _, use := range []struct {
+		name  string
+		given bool
+		by    []Strategy
+	}{
+		{"workers", p.Workers != 0, []Strategy{Ranges, Nightly}},
+		{"slice", p.Slice != 0, []Strategy{Slices}},
+		{"follow", p.Follow, []Strategy{Slices}},
+		{"unpaced", p.Unpaced, []Strategy{Slices, Nightly}},
+		{"export", p.Export != 0, []Strategy{IDs}},
+		{"parts", p.Parts != "", []Strategy{Drop}},
+	} {
+		if use.given && !slices.Contains(use.by, p.Strategy) {
+			return fmt.Errorf("%s has no use for %s", p.Strategy, use.name)
+		}
+	}
+	switch {
+	case p.Rotate != 0 && p.Archive == "":
+		return errors.New("without an archive there is nothing to rotate")
+	case p.Zone != "" && p.Parts == "":
+		return errors.New("zone is that of the days in parts, and there are none")
+	}
+	return nil
+}
+
 // Options are the parameters as options; where documents go from and the archive are not among them.
 func (p *Parameters) Options() (Options, error) {
 	what, err := p.Predicate()
@@ -104,8 +131,8 @@ type Surroundings struct {
 	Targets func(backend.Namespace) func(context.Context) ([]Target, error)
 	// Parts are those of a collection that is split by time.
 	Parts func(backend.Namespace) Parts
-	// Names is where collections are that are named by their time.
-	Names backend.Backend
+	// Names returns where the collections of a database are that are named by their time.
+	Names func(database string) backend.Backend
 	// OpenArchive opens an archive's folder, whose files have so many bytes, 0: about.
 	OpenArchive func(dir string, rotate int64) (ClosingArchive, error)
 	Log         *slog.Logger
@@ -133,6 +160,9 @@ func (s *Surroundings) job(spec *maintain.Spec) (maintain.Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
 	o, err := p.Options()
 	if err != nil {
 		return nil, err
@@ -146,7 +176,7 @@ func (s *Surroundings) job(spec *maintain.Spec) (maintain.Job, error) {
 		if err != nil {
 			return nil, err
 		}
-		if o.Parts, err = NewNamedParts(s.Names, p.Parts, zone); err != nil {
+		if o.Parts, err = NewNamedParts(s.Names(namespaceOf(p.Parts).Database), p.Parts, zone); err != nil {
 			return nil, err
 		}
 		o.ArchiveAs = backend.Namespace{}

@@ -187,6 +187,8 @@ func (o *Options) complete() error {
 		return errors.New("what one delete of everything takes can't be archived before")
 	case o.Archive != nil && o.Strategy == TTL:
 		return errors.New("what the server's own expiry takes can't be archived before")
+	case o.Workers < 0 || o.Slice < 0 || o.Export < 0 || o.MaxRatio < 0:
+		return errors.New("workers, slice, export and the greatest ratio are not negative")
 	case o.Batch < 0 || o.Batch > maxBatch:
 		return fmt.Errorf("a batch has 1 to %d documents", maxBatch)
 	}
