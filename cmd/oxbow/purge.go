@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -86,6 +87,10 @@ func (o *purgeOptions) parameters() (*purge.Parameters, error) {
 		}
 	}
 	if o.where != "" {
+		// What follows a document would be left out, and null is read as no filter: more would go.
+		if !json.Valid([]byte(o.where)) || !strings.HasPrefix(strings.TrimSpace(o.where), "{") {
+			return nil, fmt.Errorf("--where: %q is not one JSON document", o.where)
+		}
 		if err := driver.UnmarshalExtJSON([]byte(o.where), false, &p.Where); err != nil {
 			return nil, fmt.Errorf("--where: %w", err)
 		}
