@@ -25,7 +25,8 @@ type slicesState struct {
 	Target string          `bson:"target"`
 	Index  string          `bson:"index"`
 	Held   bson.Document   `bson:"held,omitempty"`
-	At     driver.RawValue `bson:"at,omitempty"` // nothing below it is left
+	At     driver.RawValue `bson:"at,omitempty"`   // nothing below it is left
+	Open   bool            `bson:"open,omitempty"` // nothing at it either
 	Begun  bool            `bson:"begun"`
 	Total  int64           `bson:"total"` // documents that were to go, -1: not known
 	Tally  tally           `bson:"tally"`
@@ -125,9 +126,9 @@ func (s *slicing) step(ctx context.Context, state *slicesState, what cut, pace m
 			break // it comes again in the next step
 		}
 	}
-	state.At = c.Low
+	state.At, state.Open = c.Low, c.Open
 	if c.done {
-		state.At = raw(slice.hi)
+		state.At, state.Open = raw(slice.hi), false
 	}
 	return did, false, nil
 }
@@ -175,7 +176,7 @@ func (s *slicing) emptier(ctx context.Context, state *slicesState, what cut, at 
 // next is the slice that the first document from the checkpoint on lies in; false where there is none.
 func (s *slicing) next(ctx context.Context, state *slicesState, what cut, e *emptier) (span, bool, error) {
 	rest := what.time
-	rest.lo = value(state.At)
+	rest.lo, rest.open = value(state.At), state.Open
 	if rest.empty() {
 		return span{}, false, nil
 	}
@@ -195,7 +196,7 @@ func (s *slicing) next(ctx context.Context, state *slicesState, what cut, e *emp
 	}
 	end := unitValue(s.options.Predicate.Unit, instant.Truncate(s.options.Slice).Add(s.options.Slice))
 	slice := rest
-	slice.lo = key
+	slice.lo, slice.open = key, false
 	switch {
 	case bson.Compare(end, rest.hi) <= 0:
 		slice.hi = end

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
 	"oxbow/internal/bson"
 	"oxbow/internal/bson/bsontest"
 	"oxbow/internal/maintain"
@@ -177,4 +179,34 @@ func TestPace(t *testing.T) {
 			t.Errorf("%s: asked for %d documents of %d bytes, want 1800 of %d", strategy, pace.documents, pace.bytes, 1800*size)
 		}
 	}
+}
+
+// TestSlicesPastOneTime: slices whose steps have time for one batch only come past more documents of the same time than a batch has, none of which goes.
+func TestSlicesPastOneTime(t *testing.T) {
+	s := openStore(t)
+	s.index(t, `{"time": 1}`)
+	docs := lines(300, 0)
+	for i := range docs {
+		docs[i] = bson.Document(bsoncore.NewDocumentBuilder().AppendInt32("_id", int32(i)).AppendDateTime("time", now.Add(-2*time.Hour).UnixMilli()).Build())
+	}
+	s.insert(t, docs...)
+	o := s.options(purge.Slices, hour)
+	o.Predicate.Where, o.Batch = bsontest.Doc(t, `{"text": "a line"}`), 10
+	at := now
+	o.Clock = func() time.Time { at = at.Add(600 * time.Millisecond); return at }
+	job, err := purge.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out maintain.Outcome
+	for range 100 {
+		if out, err = job.Step(t.Context(), out.Checkpoint, free{}); err != nil {
+			t.Fatal(err)
+		}
+		if out.Done {
+			wantSame(t, s.all(t), docs)
+			return
+		}
+	}
+	t.Error("not done after 100 steps")
 }
