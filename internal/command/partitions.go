@@ -66,6 +66,7 @@ func (d *Data) listPartitions(ctx context.Context, req *Request, reply *Reply) e
 	slices.SortFunc(all, func(x, y route.Partition) int {
 		return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.Slot, y.Slot), cmp.Compare(x.Generation, y.Generation))
 	})
+	table := &a.source.Collection.Table
 	stats := truthy(req.Body, "stats")
 	docs := make([]bson.Document, len(all))
 	for i := range all {
@@ -75,7 +76,7 @@ func (d *Data) listPartitions(ctx context.Context, req *Request, reply *Reply) e
 				return err
 			}
 		}
-		docs[i] = partitionDocument(&all[i], figures)
+		docs[i] = partitionDocument(table, &all[i], figures)
 	}
 	return d.firstBatch(ctx, req, reply, a.source.Namespace(), exec.Slice(docs), batch{size: -1})
 }
@@ -89,14 +90,15 @@ func (d *Data) partitionStats(ctx context.Context, ns string, p *route.Partition
 	return replies[0], nil
 }
 
-// partitionDocument is a partition as listPartitions shows it.
-func partitionDocument(p *route.Partition, figures bson.Document) bson.Document {
+// partitionDocument is a partition of a table as listPartitions shows it.
+func partitionDocument(table *route.Table, p *route.Partition, figures bson.Document) bson.Document {
 	at, dst := bsoncore.AppendDocumentStart(nil)
 	dst = bsoncore.AppendStringElement(dst, "name", p.Name())
 	dst = bsoncore.AppendStringElement(dst, "backend", p.Backend)
 	dst = bsoncore.AppendStringElement(dst, "state", p.State.String())
 	dst = bsoncore.AppendDateTimeElement(dst, "since", p.Since)
 	if p.Start != route.MinTime {
+		dst = bsoncore.AppendStringElement(dst, "field", table.Layout.Time.Field.String())
 		dst = bsoncore.AppendDateTimeElement(dst, "start", p.Start)
 		dst = bsoncore.AppendDateTimeElement(dst, "end", p.End)
 	}

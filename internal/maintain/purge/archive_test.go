@@ -1,9 +1,12 @@
 package purge_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,8 +20,10 @@ import (
 
 // kept is an archive in memory that runs something before it keeps documents.
 type kept struct {
-	docs   []bson.Document
 	before func() error
+
+	mu   sync.Mutex // workers archive at once
+	docs []bson.Document
 }
 
 func (k *kept) Append(_ backend.Namespace, docs []bson.Document) error {
@@ -27,6 +32,8 @@ func (k *kept) Append(_ backend.Namespace, docs []bson.Document) error {
 			return err
 		}
 	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	for _, d := range docs {
 		k.docs = append(k.docs, slices.Clone(d))
 	}
@@ -212,4 +219,29 @@ func (k *killer) Run(ctx context.Context, r *backend.Request) (bson.Document, er
 		return nil, k.cause
 	}
 	return reply, err
+}
+
+// TestDropArchivedLarge: documents of which no two fit into a batch are archived one after the other.
+func TestDropArchivedLarge(t *testing.T) {
+	s := openStore(t)
+	s.ns.Collection = "log260227"
+	var docs []bson.Document
+	for i := range 3 {
+		doc := bson.Document(bsoncore.NewDocumentBuilder().AppendInt32("_id", int32(i)).AppendString("text", strings.Repeat("x", 10<<20)).Build())
+		s.insert(t, doc)
+		docs = append(docs, doc)
+	}
+	named, err := purge.NewNamedParts(s, "fla.log{yymmdd}", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := s.options(purge.Drop, purge.Predicate{Age: 24 * time.Hour})
+	archive := &kept{}
+	o.Parts, o.Archive = named, archive
+	if _, err := finish(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(s.all(t)); n != 0 || !slices.EqualFunc(archive.docs, docs, func(a, b bson.Document) bool { return bytes.Equal(a, b) }) {
+		t.Errorf("%d documents are left and %d archived, want none and all 3", n, len(archive.docs))
+	}
 }

@@ -108,3 +108,15 @@ func TestDropWithinGateway(t *testing.T) {
 		t.Errorf("did %d documents, want 80", did.Documents)
 	}
 }
+
+// TestDropWithinGatewayByAnotherField: partitions that are split by one field are not dropped by the time in another.
+func TestDropWithinGatewayByAnotherField(t *testing.T) {
+	s := openStore(t)
+	docs := lines(120, 90*time.Second)
+	c, backends := openCatalog(t, s, docs)
+	o := s.options(purge.Drop, purge.Predicate{Field: "created", Age: time.Hour})
+	o.Parts = purge.CatalogParts{Catalog: c, Backends: backends, Name: logs.String()}
+	_, err := finish(t.Context(), o)
+	wantRefusal(t, err, "is split by time and not by created")
+	wantSame(t, inPartitions(t, s, c), docs)
+}

@@ -19,6 +19,7 @@ type Part struct {
 	Name      string // in commands, checkpoints and logs
 	Backend   backend.Backend
 	Namespace backend.Namespace // physical
+	Field     string            // by whose time documents lie in it; "": its name tells it
 	Start     time.Time         // of what lies in it
 	End       time.Time         // behind it
 	Documents int64             // -1: not known
@@ -98,14 +99,29 @@ func (d *dropping) due(ctx context.Context, s *dropState) ([]Part, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list what may be dropped: %w", err)
 	}
-	cut := d.options.Predicate.instant(milliTime(s.Now))
 	var due []Part
 	for _, p := range all {
-		if !p.End.After(cut) {
+		if err := d.options.Predicate.tellsTimeOf(p); err != nil {
+			return nil, err
+		}
+		if d.options.Predicate.wholly(p, milliTime(s.Now)) {
 			due = append(due, p)
 		}
 	}
 	return due, nil
+}
+
+// tellsTimeOf refuses a part whose documents lie in it by another field than the Predicate's: by that one they may have to stay.
+func (p *Predicate) tellsTimeOf(part Part) error {
+	if p.Field == "" || part.Field == "" || p.Field == part.Field {
+		return nil
+	}
+	return &Refusal{Reason: fmt.Sprintf("%s is split by %s and not by %s, so what it holds can't be dropped by that", part.Name, part.Field, p.Field)}
+}
+
+// wholly reports whether all the time of a part lies before the cut, and none of it before From.
+func (p *Predicate) wholly(part Part, now time.Time) bool {
+	return !part.Start.Before(p.from()) && !part.End.After(p.instant(now))
 }
 
 // archive archives more of a part, for about a second, and reports whether all of it is archived.
@@ -159,14 +175,7 @@ func (c *collection) after(ctx context.Context, id bson.Value, limit int) ([]bso
 	f := find{sort: ascending("_id"), hint: text("_id_"), limit: limit}
 	if id.Type != 0 {
 		f.min = bson.Document(bsoncore.NewDocumentBuilder().AppendValue("_id", id).Build())
-		f.limit++
+		f.filter = without([]bson.Value{id}) // where it came too, it might be all that fits into a batch
 	}
-	docs, err := c.find(ctx, f)
-	if err != nil || len(docs) == 0 || id.Type == 0 {
-		return docs, err
-	}
-	if first, _ := bson.Get(docs[0], "_id"); bson.Compare(first, id) == 0 {
-		docs = docs[1:]
-	}
-	return docs, nil
+	return c.find(ctx, f)
 }

@@ -103,7 +103,7 @@ func not(s Strategy, why string) Estimate {
 
 func (w *weighing) drop() Estimate {
 	if len(w.c.Parts) == 0 {
-		return not(Drop, "nothing is split by time here: a time layout in a gateway, or collections named by their day with --parts")
+		return not(Drop, "nothing is split by that time here: a time layout in a gateway, or collections named by their day with --parts")
 	}
 	due, documents, straddles := 0, int64(0), 0
 	for _, p := range w.c.Parts {

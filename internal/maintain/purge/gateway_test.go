@@ -3,6 +3,7 @@ package purge_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,6 +121,65 @@ func TestDropByURI(t *testing.T) {
 		}
 		// An hour that ends a second after the cut stays.
 		wantSame(t, s.all(t), docs[60:])
+	}
+}
+
+// TestDropByAnotherField: partitions that are split by one field are not dropped by the time in another.
+func TestDropByAnotherField(t *testing.T) {
+	s := openServer(t, layouts["both"])
+	docs := lines(240, 60*time.Second)
+	s.insert(t, docs...)
+	parts, err := purge.GatewayParts(t.Context(), s, logs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := s.options(purge.Drop, purge.Predicate{Field: "created", Age: time.Hour})
+	o.Parts = parts
+	_, err = finish(t.Context(), o)
+	wantRefusal(t, err, "is split by time and not by created")
+	wantSame(t, s.all(t), docs)
+	o.Predicate.Field = "time"
+	if _, err := finish(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	wantSame(t, s.all(t), docs[180:])
+}
+
+// TestDropFrom: a part some of whose time lies before From stays.
+func TestDropFrom(t *testing.T) {
+	s := openStore(t)
+	for _, name := range []string{"log19700101", "log19891231", "log20260226", "log20260227"} {
+		s.ns.Collection = name
+		s.insert(t, lines(1, 0)...)
+	}
+	parts, err := purge.NewNamedParts(s, "fla.log{yyyymmdd}", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		from time.Time
+		left string
+	}{
+		{time.Date(2026, 2, 26, 1, 0, 0, 0, time.UTC), "fla.log19700101 fla.log19891231 fla.log20260226"},
+		{time.Time{}, "fla.log19700101 fla.log19891231"},
+		{time.Unix(0, 0), ""},
+	} {
+		o := s.options(purge.Drop, purge.Predicate{Age: 24 * time.Hour, From: test.from})
+		o.Parts = parts
+		if _, err := finish(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		left, err := parts.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, p := range left {
+			names = append(names, p.Name)
+		}
+		if got := strings.Join(names, " "); got != test.left {
+			t.Errorf("from %v, %q are left, want %q", test.from, got, test.left)
+		}
 	}
 }
 

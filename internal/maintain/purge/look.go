@@ -395,9 +395,11 @@ func (l *look) parts(ctx context.Context, parts Parts) error {
 	if err != nil {
 		return fmt.Errorf("list what may be dropped: %w", err)
 	}
-	cut := l.predicate.instant(l.now)
 	for _, p := range all {
-		l.facts.Parts = append(l.facts.Parts, PartFacts{p.Name, p.Start, p.End, p.Documents, p.Bytes, !p.End.After(cut)})
+		if l.predicate.tellsTimeOf(p) != nil {
+			return nil
+		}
+		l.facts.Parts = append(l.facts.Parts, PartFacts{p.Name, p.Start, p.End, p.Documents, p.Bytes, l.predicate.wholly(p, l.now)})
 	}
 	return nil
 }

@@ -78,6 +78,8 @@ func (g gatewayParts) part(row bson.Document) (Part, bool) {
 		return p, false
 	}
 	p.End, _ = end.TimeOK()
+	field, _ := bson.Get(row, "field")
+	p.Field, _ = field.StringValueOK()
 	if n, ok := bson.Get(row, "count"); ok {
 		p.Documents, _ = n.AsInt64OK()
 	}
@@ -134,7 +136,7 @@ func (c CatalogParts) List(ctx context.Context) ([]Part, error) {
 		}
 		part := Part{
 			Name: p.Name(), Backend: c.Backends[p.Backend], Namespace: backend.Namespace{Database: p.Database, Collection: p.Collection},
-			Start: time.UnixMilli(p.Start), End: time.UnixMilli(p.End), Documents: -1, Bytes: -1,
+			Field: col.Table.Layout.Time.Field.String(), Start: time.UnixMilli(p.Start), End: time.UnixMilli(p.End), Documents: -1, Bytes: -1,
 		}
 		part.measure(ctx)
 		parts = append(parts, part)

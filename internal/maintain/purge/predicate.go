@@ -84,13 +84,17 @@ func (p *Predicate) at(now time.Time) cut {
 	if p.Field == "" {
 		return cut{filter: p.Where}
 	}
-	from := p.From
-	if from.IsZero() {
-		from = DefaultFrom
-	}
-	s := span{path: p.Field, lo: unitValue(p.Unit, from), hi: unitValue(p.Unit, p.instant(now))}
+	s := span{path: p.Field, lo: unitValue(p.Unit, p.from()), hi: unitValue(p.Unit, p.instant(now))}
 	// {$gte, $lt} alone matches an array with one element on each side, whatever these are.
 	return cut{filter: and(s.filter(), noArrays(p.Field), p.Where), time: s}
+}
+
+// from is the time before which documents stay.
+func (p *Predicate) from() time.Time {
+	if p.From.IsZero() {
+		return DefaultFrom
+	}
+	return p.From
 }
 
 // instant is the time before which documents go.
