@@ -87,6 +87,8 @@ func TestOpsErrors(t *testing.T) {
 		{[]string{"watch", "--kind", "insert"}, []string{"insert", "remove"}},
 		{[]string{"watch", "--ns", "im"}, []string{"DATABASE.COLLECTION"}},
 		{[]string{"watch", "--every", "0s"}, []string{"--every"}},
+		{[]string{"watch", "--older", "0s"}, []string{"--older"}},
+		{[]string{"watch", "--documents", "0"}, []string{"--documents"}},
 		{[]string{"now"}, []string{"no argument"}},
 	} {
 		_, _, err := oxbowCommand(t, nil, append([]string{"ops", "--uri", uri}, test.args...)...)

@@ -41,8 +41,8 @@ func watchCommand(o *opsOptions) *cobra.Command {
 			if w.policy.Action, err = kill.ParseAction(w.action); err != nil {
 				return fmt.Errorf("--action: %w", err)
 			}
-			if w.every <= 0 || w.length < 0 {
-				return errors.New("--every must be above 0, and --for not negative")
+			if w.every <= 0 || w.policy.Older <= 0 || w.policy.Documents <= 0 || w.length < 0 {
+				return errors.New("--every, --older and --documents must be above 0, and --for not negative")
 			}
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()

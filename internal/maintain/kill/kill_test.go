@@ -231,7 +231,7 @@ func TestKind(t *testing.T) {
 		t.Errorf("made %+v", j.o)
 	}
 	for text, want := range map[string]string{
-		`{"kinds": ["insert"]}`: "insert", `{"kinds": "remove"}`: "kinds", `{"documents": -1}`: "documents", `{"older": 5}`: "older", `{"older": "soon"}`: "older",
+		`{"kinds": ["insert"]}`: "insert", `{"kinds": "remove"}`: "kinds", `{"documents": -1}`: "documents", `{"documents": 0}`: "documents", `{"older": "0s"}`: "older", `{"older": 5}`: "older", `{"older": "soon"}`: "older",
 		`{"action": "maim"}`: "action", `{"dryRun": 1}`: "dryRun", `{"tables": 1}`: "no such parameter",
 	} {
 		if _, err := Kind(Options{})(maintain.Spec{ID: "x", Parameters: parameters(text)}); err == nil || !strings.Contains(err.Error(), want) {

@@ -48,8 +48,8 @@ func readParameters(doc bson.Document, p *Policy, o *Options) error {
 			p.Kinds, err = textsOf(v)
 		case "documents":
 			n, ok := v.AsInt64OK()
-			if !ok || n < 0 {
-				err = fmt.Errorf("it must be a whole number")
+			if !ok || n < 1 {
+				err = fmt.Errorf("it must be a whole number above 0")
 			}
 			p.Documents = n
 		case "older":
@@ -98,8 +98,8 @@ func durationOf(v bson.Value) (time.Duration, error) {
 		return 0, fmt.Errorf(`it must be a text such as "30s"`)
 	}
 	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return 0, fmt.Errorf(`%q is no time such as "30s" or "2h"`, text)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf(`%q is no time above 0 such as "30s" or "2h"`, text)
 	}
 	return d, nil
 }
