@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
@@ -181,12 +183,64 @@ func text(v any, types bool) string {
 		return "{" + strings.Join(parts, ",") + "}"
 	case bson.A:
 		return "[" + strings.Join(texts(v, false), ",") + "]"
-	case int32, int64, float64:
-		return fmt.Sprintf("number %v", v)
-	case bson.Decimal128:
-		return "number " + strings.TrimSuffix(v.String(), ".0")
+	case int32, int64, float64, bson.Decimal128:
+		return "number " + exactly(v)
 	}
 	return text(v, true)
+}
+
+// exactly writes equal numbers of all types in one way.
+func exactly(number any) string {
+	r := new(big.Rat)
+	switch v := number.(type) {
+	case float64:
+		if math.IsNaN(v) {
+			return "NaN"
+		}
+		if math.IsInf(v, 0) {
+			return strings.TrimPrefix(fmt.Sprintf("%vinity", v), "+")
+		}
+		r.SetFloat64(v)
+	case bson.Decimal128:
+		digits, exponent, err := v.BigInt()
+		if err != nil { // it is infinite or no number
+			return v.String()
+		}
+		power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(max(exponent, -exponent))), nil)
+		if r.SetInt(digits); exponent < 0 {
+			r.Quo(r, new(big.Rat).SetInt(power))
+		} else {
+			r.Mul(r, new(big.Rat).SetInt(power))
+		}
+	default:
+		fmt.Sscan(fmt.Sprint(v), r)
+	}
+	return r.RatString()
+}
+
+func TestEqualNumbersAreWrittenAlike(t *testing.T) {
+	decimal := func(text string) bson.Decimal128 {
+		d, err := bson.ParseDecimal128(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	for want, numbers := range map[string][]any{
+		"-2":        {int32(-2), int64(-2), -2.0, decimal("-2"), decimal("-2.00000000000000"), decimal("-20E-1")},
+		"2000":      {int64(2000), decimal("2E3")},
+		"3/2":       {1.5, decimal("1.50")},
+		"0":         {int32(0), math.Copysign(0, -1), decimal("-0.00")},
+		"NaN":       {math.NaN(), decimal("NaN")},
+		"Infinity":  {math.Inf(1), decimal("Infinity")},
+		"-Infinity": {math.Inf(-1), decimal("-Infinity")},
+	} {
+		for _, n := range numbers {
+			if got := exactly(n); got != want {
+				t.Errorf("%T %v: %s, not %s", n, n, got, want)
+			}
+		}
+	}
 }
 
 // refuse runs a command that only some layouts refuse, on those: it must fail with its code and leave everything as it was. The others don't run
