@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // help is what a command does that only has subcommands; with Args: cobra.NoArgs an unknown one is an error.
@@ -32,6 +33,16 @@ func noArguments(c *cobra.Command, args []string) error {
 	return fmt.Errorf("%s takes no argument, and was given %q: see %s --help", c.Name(), args[0], c.CommandPath())
 }
 
+// noEmptyText refuses flags that were given an empty text, as an unset variable of a shell is: they would be taken for flags that were not given.
+func noEmptyText(c *cobra.Command) (err error) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.Type() == "string" && f.Value.String() == "" {
+			err = fmt.Errorf("--%s was given an empty text: leave it out, or give it a value", f.Name)
+		}
+	})
+	return err
+}
+
 func main() {
 	if err := rootCommand().Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "oxbow:", err)
@@ -45,6 +56,8 @@ func rootCommand() *cobra.Command {
 		Short:         "A gateway for MongoDB collections that outgrow MongoDB's defaults",
 		SilenceUsage:  true,
 		SilenceErrors: true,
+
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return noEmptyText(c) },
 	}
 	root.AddCommand(serveCommand(), checkCommand(), partitionsCommand(), loadCommand(), passwordCommand(), benchCommand(), demoCommand(), opsCommand(), observeCommand(), purgeCommand(), jobsCommand())
 	return root

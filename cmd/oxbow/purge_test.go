@@ -216,6 +216,7 @@ func TestPurgeErrors(t *testing.T) {
 		{[]string{"plan", "--where", "{"}, "--where"},
 		{[]string{"plan", "--where", `{"a": {"$foo": 1}}`}, "$foo"},
 		{[]string{"plan", "--where", `{"a": 1} {"b": 1}`}, "not one JSON document"},
+		{[]string{"plan", "--where", "", "--before", "1d", "--time-field", "time"}, "--where was given an empty text"},
 		{[]string{"plan", "--where", `null`, "--before", "1d", "--time-field", "time"}, "--where"},
 		{[]string{"plan", "--where", `[{"a": 1}]`, "--before", "1d", "--time-field", "time"}, "--where"},
 		{[]string{"run", "--strategy", "broom", "--where", `{"a": 1}`}, "broom"},
