@@ -34,7 +34,7 @@ func behind(uri string) string {
 
 // uriTo is a connection string with a user and a password.
 func uriTo(address, password, more string) string {
-	return "mongodb://" + url.UserPassword("boss", password).String() + "@" + address + "/?authSource=admin&serverSelectionTimeoutMS=500" + more
+	return "mongodb://" + url.UserPassword("boss", password).String() + "@" + address + "/?authSource=admin&serverSelectionTimeoutMS=5000" + more
 }
 
 // TestBackendCredentials: the password of a backend's URI is in nothing that comes out of a gateway, whether it is right or wrong, whether the server is

@@ -331,6 +331,7 @@ func TestTransactionRetried(t *testing.T) {
 // TestTransactionLost: where a part's reply is lost nobody knows what was done, so the client is told to begin all of it again.
 func TestTransactionLost(t *testing.T) {
 	k := newKeeper(t, 100)
+	k.uri = hasty(k.uri)
 	client := connect(t, alone(k, ""))
 	c := client.Database("laid").Collection("c")
 	_, err := c.InsertMany(t.Context(), many(8))
@@ -353,7 +354,7 @@ func TestTransactionLost(t *testing.T) {
 // TestTransactionOnRouters: all of a transaction on a sharded cluster goes to one of its routers, and different ones to different routers.
 func TestTransactionOnRouters(t *testing.T) {
 	catalog, a, b := newKeeper(t, 100), newKeeper(t, 100), newKeeper(t, 100)
-	both := strings.TrimSuffix(a.uri, "/?serverSelectionTimeoutMS=500") + "," + strings.TrimPrefix(b.uri, "mongodb://")
+	both := strings.TrimSuffix(a.uri, patient) + "," + strings.TrimPrefix(b.uri, "mongodb://")
 	g := inprocess.Open(t, fmt.Sprintf("backends: {one: {uri: %q}, routers: {uri: %q}}\ndatabases: {two: routers, \"*\": one}\n", catalog.uri, both))
 	insert := in("two", bson.D{{Key: "insert", Value: "c"}, {Key: "documents", Value: bson.A{bson.D{}}}})
 	for number := range int64(40) {

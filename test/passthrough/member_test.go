@@ -61,11 +61,16 @@ type served struct {
 	counters *command.Counters
 }
 
+// patient is how long a server is waited for, since on a busy machine some come late; shortly is for those that a test stops.
+const patient, shortly = "/?serverSelectionTimeoutMS=10000", "/?serverSelectionTimeoutMS=500"
+
+func hasty(uri string) string { return strings.TrimSuffix(uri, patient) + shortly }
+
 func newServed(t *testing.T, fallback command.Handler) *served {
 	t.Helper()
 	listener, err := server.Listen("127.0.0.1:0", false)
 	must(t, "listen", err)
-	d := &served{uri: "mongodb://" + listener.Addr().String() + "/?serverSelectionTimeoutMS=500", listener: listener, counters: &command.Counters{}}
+	d := &served{uri: "mongodb://" + listener.Addr().String() + patient, listener: listener, counters: &command.Counters{}}
 	d.table = command.New(command.Deps{
 		Log: slog.New(slog.DiscardHandler), Now: time.Now, Counters: d.counters, Fallback: fallback,
 		Sessions: cursor.NewSessions(cursor.SessionTimeout), Cursors: cursor.NewRegistry(cursor.IdleTimeout, nil),

@@ -35,6 +35,7 @@ func cursorOf(t *testing.T, got bson.M) (id any, ids []any, partial bool) {
 // commands, the whole is an error with the backend's name.
 func TestPartialResults(t *testing.T) {
 	one, two := newKeeper(t, 100), newKeeper(t, 200)
+	two.uri = hasty(two.uri)
 	g := inprocess.Open(t, pair(one, two, ""))
 	reply(t, g, in("laid", bson.D{{Key: "insert", Value: "c"}, documents(8)}))
 	sorted := bson.E{Key: "sort", Value: bson.D{{Key: "v", Value: 1}}}

@@ -130,6 +130,7 @@ func TestTransactionOfAnotherGateway(t *testing.T) {
 // TestTransactionLosesItsDeployment: the application is told what to begin again: all of a transaction that has not come to its end.
 func TestTransactionLosesItsDeployment(t *testing.T) {
 	one := deployment(t)
+	one.uri = hasty(one.uri)
 	client := serve(t, one, deployment(t))
 	c := client.Database("one").Collection("c")
 	inTransaction(t, client, func(ctx context.Context, s *mongo.Session) {
