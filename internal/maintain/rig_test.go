@@ -234,7 +234,7 @@ func (j *toy) act(ctx context.Context, pass string, n int) error {
 	s := &taken{job: j.spec.ID, step: n, process: j.process, at: r.now()}
 	r.mu.Lock()
 	r.taken = append(r.taken, s)
-	fail, effect := r.fail, r.effect
+	fail, effect, took := r.fail, r.effect, r.took
 	r.mu.Unlock()
 	defer func() {
 		r.mu.Lock()
@@ -244,7 +244,7 @@ func (j *toy) act(ctx context.Context, pass string, n int) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-time.After(r.took):
+	case <-time.After(took):
 	}
 	if fail != nil {
 		if err := fail(j.spec.ID, n); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,7 +23,8 @@ type scripted struct {
 	engine  *embedded.Backend
 	members []deployment.Member
 	script  map[string]func(cmd driver.M, reply driver.M) driver.M // by "command database.collection" or "command": the reply, from the engine's own
-	asked   []string                                               // hosts and commands
+	mu      sync.Mutex
+	asked   []string // hosts and commands
 }
 
 // server is one of its members.
@@ -79,7 +81,9 @@ func (s server) Run(ctx context.Context, req *backend.Request) (bson.Document, e
 	if !ok {
 		on = stageOf(cmd)
 	}
+	s.mu.Lock()
 	s.asked = append(s.asked, s.host+" "+name)
+	s.mu.Unlock()
 	if !reads[name] {
 		s.t.Errorf("%s was sent", name)
 	}
