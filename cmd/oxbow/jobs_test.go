@@ -67,6 +67,10 @@ func TestJobsOfAGateway(t *testing.T) {
 	wantText(t, out, "old-mail", "purge", "im.mail", "paused", "retention:fla.log", "retention")
 	jobsRun(t, g.URI(), "resume", "old-mail")
 	jobsUntil(t, g.URI(), `"state": "running"`, "show", "old-mail", "--json")
+	// History tells of passes: only an order in the middle of one is in it, and at twenty documents a second this pass takes ten.
+	jobsRun(t, g.URI(), "pause", "old-mail")
+	jobsUntil(t, g.URI(), "paused by an order", "list")
+	jobsRun(t, g.URI(), "resume", "old-mail")
 	jobsRun(t, g.URI(), "set", "old-mail", "--limit-documents", "0", "--priority", "7")
 	for i := 0; count(t, mail, driver.D{{Key: "flag", Value: 1}}) > 0; i++ {
 		if time.Sleep(100 * time.Millisecond); i == 600 {
