@@ -85,6 +85,15 @@ func closeCursorReply(dst []byte, at int32, id int64, namespace string) bson.Doc
 	return closeReply(dst, at)
 }
 
+// firstBatchHead begins the reply of a find, as far as its documents: the lengths come when it is closed.
+const firstBatchHead = "\x00\x00\x00\x00\x03cursor\x00\x00\x00\x00\x00\x04firstBatch\x00\x00\x00\x00\x00"
+
+// closeFirstBatch ends the reply that firstBatchHead began and its documents.
+func closeFirstBatch(dst []byte, id int64, namespace string) bson.Document {
+	dst, _ = bsoncore.AppendArrayEnd(dst, int32(len(firstBatchHead)-4))
+	return closeCursorReply(dst, 0, id, namespace)
+}
+
 // cursorOffset is where the cursor document begins, behind the reply's length and the element's type and key.
 const cursorOffset = int32(4 + 1 + len("cursor") + 1)
 

@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"bytes"
-	"strings"
 	"time"
 
 	"oxbow/internal/backend"
@@ -12,11 +11,15 @@ import (
 	"oxbow/internal/mongoerr"
 	"oxbow/internal/query"
 	"oxbow/internal/statement"
-
-	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 )
 
 func (b *Backend) find(op operation, req *backend.Request) (bson.Document, error) {
+	if p, ok := parsePoint(req.Body); ok {
+		if table, exists := b.db.Table(p.table); exists {
+			defer b.usage.note(p.table, usageQuery, time.Now())
+			return findByID(table, p.id, nil, req.Memory)
+		}
+	}
 	f, err := statement.ParseFind(req.Body)
 	if err != nil {
 		return nil, err
@@ -31,7 +34,11 @@ func (b *Backend) find(op operation, req *backend.Request) (bson.Document, error
 	if exists {
 		defer b.usage.note(name, usageQuery, time.Now())
 		if id, ok := soleID(f); ok {
-			return findByID(table, f, id, req.Memory)
+			projection, err := projectionByID(f)
+			if err != nil {
+				return nil, err
+			}
+			return findByID(table, id, projection, req.Memory)
 		}
 	}
 	if !f.SingleBatch {
@@ -151,37 +158,16 @@ func soleID(f *statement.Find) (bson.Value, bool) {
 	if f.Sort != nil || f.Skip != 0 || f.Hint.Type != 0 || f.Min != nil || f.Max != nil || f.BatchSize == 0 {
 		return bson.Value{}, false
 	}
-	it := bson.Elements(f.Filter)
-	if len(f.Filter) == 0 || !it.Next() || string(it.Key()) != "_id" {
-		return bson.Value{}, false
-	}
-	id := it.Value()
-	if it.Next() {
-		return bson.Value{}, false
-	}
-	switch id.Type {
-	case bson.TypeObjectID, bson.TypeInt32, bson.TypeInt64, bson.TypeDouble, bson.TypeDecimal128, bson.TypeString,
-		bson.TypeBinary, bson.TypeDateTime, bson.TypeBoolean:
-		return id, true
-	case bson.TypeDocument:
-		key, _, any := bson.First(id.Data)
-		return id, !any || !strings.HasPrefix(key, "$")
-	}
-	return bson.Value{}, false
+	return onlyID(f.Filter)
 }
 
-// findByID answers a find by _id: the document goes from the store into the reply.
-func findByID(table *engine.Table, f *statement.Find, id bson.Value, account *memory.Account) (bson.Document, error) {
-	projection, err := projectionByID(f)
-	if err != nil {
-		return nil, err
-	}
-	at, dst := bsoncore.AppendDocumentStart(make([]byte, 0, 512))
-	_, dst = bsoncore.AppendDocumentElementStart(dst, "cursor")
-	array, dst := bsoncore.AppendArrayElementStart(dst, "firstBatch")
+// findByID answers a find by _id: the document goes from the store into the reply, whole without a projection.
+func findByID(table *engine.Table, id bson.Value, projection *query.Projection, account *memory.Account) (bson.Document, error) {
+	dst := append(make([]byte, 0, 512), firstBatchHead...)
 	start := len(dst)
-	dst = appendIndexed(dst, bson.TypeDocument, 0)
+	dst = append(dst, "\x030\x00"...)
 	var found bool
+	var err error
 	if projection == nil {
 		dst, found, err = table.GetWithin(account, dst, id)
 	} else {
@@ -196,8 +182,7 @@ func findByID(table *engine.Table, f *statement.Find, id bson.Value, account *me
 	if !found {
 		dst = dst[:start]
 	}
-	dst, _ = bsoncore.AppendArrayEnd(dst, array)
-	return closeCursorReply(dst, at, 0, namespace(table.Name())), nil
+	return closeFirstBatch(dst, 0, namespace(table.Name())), nil
 }
 
 func projectionByID(f *statement.Find) (*query.Projection, error) {
