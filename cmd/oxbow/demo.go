@@ -102,6 +102,7 @@ func startDemo(ctx context.Context, o demoOptions, dir string) (*demo, error) {
 		return nil, err
 	}
 	g.LimitProcess()
+	g.ShareProcessors()
 	d := &demo{gateway: g, uri: g.URI(), length: o.length}
 	if d.client, err = connect(ctx, d.uri); err != nil {
 		return nil, errors.Join(err, d.close())

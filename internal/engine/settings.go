@@ -19,6 +19,7 @@ const memtables = 5
 
 // pebbleOptions sizes Pebble for o. Where nothing is said, Pebble's default is meant.
 func pebbleOptions(o Options, lock *pebble.Lock, h *health) *pebble.Options {
+	compactions := max(2, runtime.GOMAXPROCS(0)/2)
 	p := &pebble.Options{
 		FS:                          h.fs,
 		Lock:                        lock,
@@ -37,7 +38,7 @@ func pebbleOptions(o Options, lock *pebble.Lock, h *health) *pebble.Options {
 		TargetByteDeletionRate:      512 << 20,
 		Logger:                      h,
 		EventListener:               h.listener(),
-		CompactionConcurrencyRange:  func() (int, int) { return 1, max(2, runtime.GOMAXPROCS(0)/2) },
+		CompactionConcurrencyRange:  func() (int, int) { return 1, compactions },
 	}
 	for i := range p.TargetFileSizes {
 		p.TargetFileSizes[i] = min(int64(8<<20)<<i, 64<<20)

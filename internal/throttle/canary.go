@@ -57,7 +57,10 @@ func (p *canaryProbe) Look(context.Context) (Verdict, error) {
 	if n < 2*canaryLeast {
 		return Verdict{State: Stop, Probe: Canary, Reason: fmt.Sprintf("the canary has sung %d times of %d", n/2, canaryLeast)}, nil
 	}
-	return judgeTime(now, p.settings.Load(), Canary, "the p90 of the canary", took, &p.usual, p.traffic.idle(now)), nil
+	if p.traffic.idle(now, canarySpan) {
+		p.usual.note(now, took.Seconds())
+	}
+	return judgeTime(now, p.settings.Load(), Canary, "the p90 of the canary", took, &p.usual), nil
 }
 
 // Run implements Runner: the canary sings while a job asks for its pace, until ctx ends, and takes its document away then.

@@ -12,7 +12,7 @@ type Source interface {
 	Quantile(now time.Time, last time.Duration, share float64) (time.Duration, int)
 }
 
-// latencyProbe looks at how long the application's commands take, as the gateway sees them: their p99 of the last seconds, against what is usual or outright.
+// latencyProbe looks at how long the application's commands take, as the gateway sees them: their p99, against what is usual or outright.
 type latencyProbe struct {
 	source   Source // nil: no traffic goes through here
 	settings *Live
@@ -20,9 +20,12 @@ type latencyProbe struct {
 	usual    usual
 }
 
-// latencySpan is the time whose p99 is looked at, and latencyLeast how many commands it takes to tell one.
+// A p99 that is too long is so over latencySpan, and still over latencyReset. Of a few seconds alone it is chance: a flush or a compaction makes it twice what
+// it is all in all. Of many alone it would keep a job that has slowed slow for as long. It is how alerts on error budgets look at two windows
+// (https://sre.google/workbook/alerting-on-slos/). It takes latencyLeast commands to tell.
 const (
-	latencySpan  = 5 * time.Second
+	latencySpan  = 20 * time.Second
+	latencyReset = 5 * time.Second
 	latencyLeast = 100
 )
 
@@ -39,14 +42,17 @@ func (p *latencyProbe) Look(context.Context) (Verdict, error) {
 	if n < latencyLeast {
 		return Verdict{}, Absent(fmt.Sprintf("too little traffic to tell: %d commands in %v", n, latencySpan))
 	}
-	return judgeTime(now, p.settings.Load(), Latency, "the p99 of the application's commands", took, &p.usual, p.traffic.idle(now)), nil
+	if p.traffic.idle(now, latencySpan) {
+		p.usual.note(now, took.Seconds())
+	}
+	if lately, n := p.source.Quantile(now, latencyReset, .99); n > 0 {
+		took = min(took, lately)
+	}
+	return judgeTime(now, p.settings.Load(), Latency, "the p99 of the application's commands", took, &p.usual), nil
 }
 
-// judgeTime judges a time against what is usual, or outright, and learns what is usual from it.
-func judgeTime(now time.Time, s Settings, probe, what string, took time.Duration, u *usual, idle bool) Verdict {
-	if idle {
-		u.note(now, took.Seconds())
-	}
+// judgeTime judges a time against what is usual, or outright.
+func judgeTime(now time.Time, s Settings, probe, what string, took time.Duration, u *usual) Verdict {
 	t := s.Of(probe)
 	if !t.Relative {
 		return judge(s, probe, what, took.Seconds())

@@ -19,6 +19,9 @@ const DeleteEntry = 150
 type Pace struct {
 	throttle *Throttle
 	frees    bool
+	// line holds whoever is next: one step at a time waits for its documents and bytes. With a place for each, those who give theirs back when the pace
+	// changes would give back more or less than they took (https://pkg.go.dev/golang.org/x/time/rate#Reservation.CancelAt).
+	line chan struct{}
 
 	mu struct {
 		sync.Mutex
@@ -39,7 +42,7 @@ func (t *Throttle) Pace(l maintain.Limits) *Pace { return t.pace(l, false) }
 func (t *Throttle) DropPace(l maintain.Limits) *Pace { return t.pace(l, true) }
 
 func (t *Throttle) pace(l maintain.Limits, frees bool) *Pace {
-	p := &Pace{throttle: t, frees: frees}
+	p := &Pace{throttle: t, frees: frees, line: make(chan struct{}, 1)}
 	p.mu.limits, p.mu.changed = l, make(chan struct{})
 	p.emptyLocked()
 	p.mu.search = newSearch()
@@ -106,6 +109,13 @@ func (p *Pace) Wait(ctx context.Context, documents int, bytes int64) error {
 }
 
 func (p *Pace) wait(ctx context.Context, documents int, bytes int64) error {
+	if documents > 0 || bytes > 0 {
+		select {
+		case p.line <- struct{}{}:
+			defer func() { <-p.line }()
+		case <-ctx.Done():
+		}
+	}
 	for {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("wait for the pace: %w", context.Cause(ctx))
@@ -121,6 +131,7 @@ func (p *Pace) wait(ctx context.Context, documents int, bytes int64) error {
 		}
 		select {
 		case <-due:
+			p.bound()
 			return nil
 		case <-changed:
 		case <-turn.changed:
@@ -153,14 +164,18 @@ func (p *Pace) reserve(v Verdict, documents int, bytes int64) turn {
 	first := take(p.mu.documents, now, full*v.Share, documents)
 	second := take(p.mu.bytes, now, p.mu.limits.Bytes*v.Share, int(bytes))
 	t.delay = max(first.DelayFrom(now), second.DelayFrom(now))
-	if t.delay > 0 {
-		p.mu.search.bound(now)
-	}
 	t.cancel = func() {
 		first.Cancel()
 		second.Cancel()
 	}
 	return t
+}
+
+// bound notes that a step has had to wait for the pace.
+func (p *Pace) bound() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.search.bounded = time.Now()
 }
 
 // take reserves n of a limiter at a rate a second; 0: at once. A step is let through whole, however large, when there is room for it.

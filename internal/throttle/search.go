@@ -7,7 +7,7 @@ type search struct {
 	full    float64   // documents a second
 	ceiling float64   // at which it gave way last; 0: never
 	at      time.Time // when it changed last
-	bounded time.Time // when a step had to wait for it last
+	bounded time.Time // when a step that had to wait for it was let through last
 	slowed  bool
 }
 
@@ -22,9 +22,6 @@ const (
 )
 
 func newSearch() search { return search{full: searchFrom} }
-
-// bound notes that a step has to wait for its turn.
-func (s *search) bound(now time.Time) { s.bounded = now }
 
 // next returns the full pace now. Only a pace that steps wait for rises: else nobody would know what a higher one does.
 func (s *search) next(now time.Time, v Verdict) float64 {

@@ -34,11 +34,11 @@ func (t *traffic) leave(sends bool) {
 	}
 }
 
-// idle reports whether no job's work is under way.
-func (t *traffic) idle(now time.Time) bool {
+// idle reports whether no job's work has been under way for some time.
+func (t *traffic) idle(now time.Time, length time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	quiet := now.Sub(t.sent)
+	quiet := now.Sub(t.sent) - length
 	return t.sent.IsZero() || quiet > forgetAfter || t.waiting > 0 && quiet > idleAfter
 }
 

@@ -16,7 +16,7 @@ type Window struct {
 
 // A slot has the times of one second. They are counted in steps of a thirty-second of a power of two, so to 3 %.
 const (
-	slots   = 16
+	slots   = 32
 	steps   = 32
 	octaves = 38 // of nanoseconds: up to 4 minutes
 

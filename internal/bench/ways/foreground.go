@@ -210,20 +210,31 @@ func (f *foreground) between(from, to time.Time) []window {
 	return f.windows[index(from):index(to)]
 }
 
-// quantile is the latency that a share of the calls that ended in the last seconds stayed within, and how many there were. It is at least as long as
-// the oldest call has been running: a stall shows before it is over.
+// quantile is the latency that a share of the calls of the last seconds stayed within, and how many there were: those that have ended, and those that
+// should have by now. So a stall shows before it is over.
 func (f *foreground) quantile(now time.Time, last time.Duration, share float64) (time.Duration, int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all := f.ended.since(now.Add(-last))
-	q, n := bench.Percentile(all, 100*share), len(all)
-	for _, meant := range f.running {
-		if !meant.IsZero() {
-			q = max(q, now.Sub(meant))
-			n++
+	for worker, meant := range f.running {
+		if meant.IsZero() {
+			continue
+		}
+		// Behind a call that still runs wait those that its worker should have made since.
+		for every := f.every(worker); meant.Before(now); meant = meant.Add(every) {
+			all = append(all, int32(bench.Micros(meant, now)))
 		}
 	}
-	return q, n
+	return bench.Percentile(all, 100*share), len(all)
+}
+
+// every is the time from one call of a worker to its next.
+func (f *foreground) every(worker int) time.Duration {
+	batch, rate := f.options.Batch, f.options.Inserts
+	if worker%2 == 1 {
+		batch, rate = f.options.UpdateBatch, f.options.Updates
+	}
+	return time.Duration(f.options.Workers*batch) * time.Second / time.Duration(rate)
 }
 
 // endings are the latencies of the calls that ended last.

@@ -60,11 +60,11 @@ func (e *emptier) batch(ctx context.Context, c *cell, pace maintain.Pace) (tally
 	if err := pace.Wait(ctx, 0, 0); err != nil {
 		return tally{}, err
 	}
+	watch := &stopwatch{Pace: pace, clock: e.clock}
 	began := e.clock()
-	size := e.size.next(pace.Share())
-	t, full, err := e.take(ctx, c, size, pace)
+	t, full, err := e.take(ctx, c, e.size.next(pace.Share()), watch)
 	if full {
-		e.size.took(e.clock().Sub(began))
+		e.size.took(e.clock().Sub(began) - watch.waited)
 	}
 	return t, err
 }

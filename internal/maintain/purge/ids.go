@@ -109,7 +109,7 @@ func (x *exporting) begin(ctx context.Context, s *idsState, t Target, what cut) 
 
 // total is how many documents of a collection go, -1 where counting takes too long.
 func (o *Options) total(ctx context.Context, c *collection, what cut, a access) int64 {
-	n, err := c.count(ctx, what.filter, a.hint(), countTime)
+	n, err := c.count(ctx, what.filter, a.hint(), totalTime)
 	if err != nil {
 		return -1
 	}
@@ -212,6 +212,7 @@ func (x *exporting) nextIDs(ctx context.Context, c *collection, on backend.Backe
 func (x *exporting) remove(ctx context.Context, pace maintain.Pace) (tally, error) {
 	n := min(x.size.next(pace.Share()), len(x.ids))
 	docs := x.ids[:n]
+	watch := &stopwatch{Pace: pace, clock: x.options.Clock}
 	began := x.options.Clock()
 	if x.options.Archive != nil {
 		var err error
@@ -219,13 +220,13 @@ func (x *exporting) remove(ctx context.Context, pace maintain.Pace) (tally, erro
 			return tally{}, err
 		}
 	}
-	t, err := x.removal.remove(ctx, docs, pace)
+	t, err := x.removal.remove(ctx, docs, watch)
 	if err != nil {
 		return t, err
 	}
 	t.Skipped = max(0, int64(n)-t.Gone)
 	if n == len(docs) {
-		x.size.took(x.options.Clock().Sub(began))
+		x.size.took(x.options.Clock().Sub(began) - watch.waited)
 	}
 	x.ids = x.ids[n:]
 	x.gone += t.Gone

@@ -169,6 +169,9 @@ func (l *look) reach(ctx context.Context) error {
 	return nil
 }
 
+// countTime is how long a plan counts documents before it says that their number is not known.
+const countTime = 2 * time.Second
+
 // counted counts in the time that there is.
 func (l *look) counted(ctx context.Context, filter bson.Document, hint bson.Value) int64 {
 	n, err := l.count(ctx, filter, hint, countTime)

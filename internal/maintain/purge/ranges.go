@@ -104,8 +104,8 @@ func (r *ranging) begin(ctx context.Context, pace maintain.Pace) (maintain.Outco
 	return out, err
 }
 
-// countTime is how long the documents of one target are counted before it is given up.
-const countTime = 2 * time.Second
+// totalTime is how long a job counts the documents of one target that go, before it gives that up and tells no remainder: counting has no pace.
+const totalTime = 100 * time.Millisecond
 
 // cut adds one target's cells.
 func (r *ranging) cut(ctx context.Context, s *rangesState, what cut, key span, t Target, targets int) error {
@@ -120,7 +120,7 @@ func (r *ranging) cut(ctx context.Context, s *rangesState, what cut, key span, t
 	}
 	at := len(s.Targets)
 	s.Targets = append(s.Targets, rangeTarget{t.name(), a.index, a.held, raw(first), raw(last)})
-	if n, err := c.count(ctx, what.filter, a.hint(), countTime); err == nil && s.Total >= 0 {
+	if n, err := c.count(ctx, what.filter, a.hint(), totalTime); err == nil && s.Total >= 0 {
 		s.Total += n
 	} else {
 		s.Total = -1
