@@ -229,19 +229,12 @@ func specsOf(cfg *config.Config) []maintain.Spec {
 
 // CheckJobs says what is wrong with the jobs of a configuration that only their kinds know.
 func CheckJobs(cfg *config.Config) error {
-	// Nothing is asked of what surrounds a job until its first step.
-	stand := purge.Surroundings{
-		Targets:     func(ns backend.Namespace) func(context.Context) ([]purge.Target, error) { return purge.At(nil, ns) },
-		Parts:       func(backend.Namespace) purge.Parts { return purge.CatalogParts{} },
-		Names:       func(string) backend.Backend { return nil },
-		OpenArchive: func(string, int64) (purge.ClosingArchive, error) { return unopened{}, nil },
-	}
 	var errs []error
 	for i, s := range specsOf(cfg) {
 		var err error
 		switch s.Kind {
 		case purge.KindName:
-			_, err = purge.Kind(stand)(s)
+			err = purge.Check(s, cfg.CatalogDatabase())
 			if col := cfg.Collection(s.Namespace); err == nil && isLayoutDrop(&s) && (col == nil || col.Layout.Time == nil) {
 				err = fmt.Errorf("drop needs a collection that is split by time, and %s is not; with parts it drops collections by their names", s.Namespace)
 			}
@@ -258,12 +251,6 @@ func CheckJobs(cfg *config.Config) error {
 	}
 	return errors.Join(errs...)
 }
-
-// unopened stands for an archive whose folder is not opened yet.
-type unopened struct{ purge.ClosingArchive }
-
-// Close closes nothing.
-func (unopened) Close() error { return nil }
 
 func isLayoutDrop(s *maintain.Spec) bool {
 	p, err := purge.ReadParameters(s.Parameters)

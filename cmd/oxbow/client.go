@@ -8,6 +8,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"oxbow/internal/statement"
 )
 
 // defaultURI is where oxbow serve listens without a configuration.
@@ -45,6 +47,13 @@ func namespace(ns string) (database, collection string, err error) {
 	database, collection, ok := strings.Cut(ns, ".")
 	if !ok || database == "" || collection == "" {
 		return "", "", fmt.Errorf("%q is no namespace: write DATABASE.COLLECTION", ns)
+	}
+	err = statement.CheckDatabase(database)
+	if err == nil {
+		err = statement.CheckCollection(database, collection)
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("%q is no namespace: %w", ns, err)
 	}
 	return database, collection, nil
 }

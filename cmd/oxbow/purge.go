@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	driver "go.mongodb.org/mongo-driver/v2/bson"
 
 	"oxbow/internal/archive"
 	"oxbow/internal/backend"
@@ -87,11 +85,8 @@ func (o *purgeOptions) parameters() (*purge.Parameters, error) {
 		}
 	}
 	if o.where != "" {
-		// What follows a document would be left out, and null is read as no filter: more would go.
-		if !json.Valid([]byte(o.where)) || !strings.HasPrefix(strings.TrimSpace(o.where), "{") {
-			return nil, fmt.Errorf("--where: %q is not one JSON document", o.where)
-		}
-		if err := driver.UnmarshalExtJSON([]byte(o.where), false, &p.Where); err != nil {
+		var err error
+		if p.Where, err = config.ParseFilter(o.where); err != nil {
 			return nil, fmt.Errorf("--where: %w", err)
 		}
 	}

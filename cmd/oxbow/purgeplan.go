@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"oxbow/internal/backend"
 	"oxbow/internal/maintain"
 	"oxbow/internal/maintain/purge"
 )
@@ -71,6 +72,9 @@ func planPurge(ctx context.Context, o *purgePlanOptions, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
+	if err := o.checkPlan(); err != nil {
+		return err
+	}
 	return o.on(ctx, "", stderr, func(ctx context.Context, p *purging) error {
 		assumed := purge.Assumptions{Workers: o.workers, Limit: limits.Documents, Window: o.window}
 		if o.trial > 0 {
@@ -93,6 +97,23 @@ func planPurge(ctx context.Context, o *purgePlanOptions, stdout, stderr io.Write
 		}
 		return nil
 	})
+}
+
+// checkPlan refuses what can't be planned with. A trial deletes, so what must not be purged is not tried either.
+func (o *purgePlanOptions) checkPlan() error {
+	switch {
+	case o.workers < 0:
+		return fmt.Errorf("--workers: %d is no number of workers", o.workers)
+	case o.window <= 0:
+		return fmt.Errorf("--night: %s is no time", o.window)
+	case o.trial < 0:
+		return fmt.Errorf("--trial: %s is less than no time", o.trial)
+	}
+	database, collection, err := namespace(o.ns)
+	if err == nil && o.trial > 0 {
+		err = purge.CheckNamespace(backend.Namespace{Database: database, Collection: collection}, maintain.DefaultDatabase)
+	}
+	return err
 }
 
 // plan looks at the collection and weighs the strategies.

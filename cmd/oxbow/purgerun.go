@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -72,8 +74,13 @@ func purgeRunCommand() *cobra.Command {
 // job is the flags as a job's parameters.
 func (o *purgeRunOptions) job() (*purge.Parameters, error) {
 	p, err := o.parameters()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case o.slice != 0 && o.slice < time.Millisecond: // it is kept in milliseconds, where 0 is the default
+		return nil, fmt.Errorf("--slice: %s is less than a millisecond", o.slice)
+	case o.maxRun < 0:
+		return nil, fmt.Errorf("--max-run: %s is less than no time", o.maxRun)
 	}
 	if p.Strategy, err = purge.ParseStrategy(o.strategy); err != nil {
 		return nil, fmt.Errorf("--strategy: %w", err)
@@ -84,8 +91,11 @@ func (o *purgeRunOptions) job() (*purge.Parameters, error) {
 			return nil, fmt.Errorf("--archive-rotate: %w", err)
 		}
 	}
-	return p, p.Check()
+	return p, nil
 }
+
+// maxJobName is longer than any namespace and strategy make it by themselves: a name is an _id, and a part of a comment.
+const maxJobName = 512
 
 // spec is the flags as a job.
 func (o *purgeRunOptions) spec(p *purge.Parameters) (maintain.Spec, error) {
@@ -100,11 +110,16 @@ func (o *purgeRunOptions) spec(p *purge.Parameters) (maintain.Spec, error) {
 	s := maintain.Spec{
 		ID: o.id, Kind: purge.KindName, Namespace: o.ns, Windows: windows, MaxRun: o.maxRun, StopFile: o.stopFile, Limits: limits,
 	}
+	if strings.ContainsFunc(s.ID, unicode.IsControl) || len(s.ID) > maxJobName {
+		return s, fmt.Errorf("--id: %.40q… is no name of a job: it has at most %d bytes, and no control characters", s.ID, maxJobName)
+	}
 	if s.ID == "" {
 		s.ID = fmt.Sprintf("purge %s by %s", o.ns, o.strategy)
 	}
-	s.Parameters, err = p.Document()
-	return s, err
+	if s.Parameters, err = p.Document(); err != nil {
+		return s, err
+	}
+	return s, purge.Check(s, o.state)
 }
 
 func runPurge(ctx context.Context, o *purgeRunOptions, stdout, stderr io.Writer) error {
@@ -183,7 +198,9 @@ func (p *purging) run(ctx context.Context, spec maintain.Spec, state string, std
 	stop()
 	<-watched
 	show.end()
-	p.report(stdout, &status)
+	if status.ID != "" { // else there is an error, and nothing was begun
+		p.report(stdout, &status)
+	}
 	switch {
 	case err != nil:
 		return err

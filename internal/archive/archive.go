@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -61,22 +62,27 @@ type openFile struct {
 	torn  bool // bytes behind entry.Stored may be there
 }
 
-// Open opens a folder, and closes the files that a process which ended without notice has left open in it.
+// Open opens a folder, and closes the files that a process which ended without notice has left open in it. An error has a method Permanent where trying again does
+// not mend it.
 func Open(o Options) (*Archive, error) {
 	if o.Rotate <= 0 {
 		o.Rotate = defaultRotate
 	}
+	if o.Dir == "" {
+		return nil, errors.New("an archive needs a folder")
+	}
+	o.Dir = filepath.Clean(o.Dir) // names of files are told apart by what follows it
 	if o.create == nil {
 		o.create = func(path string) (file, error) {
 			return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 		}
 	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the archive's folder: %w", err)
+		return nil, fmt.Errorf("make the archive's folder: %w", lasting(err))
 	}
 	lock, err := lockFolder(o.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("lock the archive's folder %s: %w", o.Dir, err)
+		return nil, fmt.Errorf("lock the archive's folder %s: %w", o.Dir, lasting(err))
 	}
 	a := &Archive{options: o, lock: lock, open: make(map[backend.Namespace]*openFile)}
 	// The fastest level that still finds what repeats: documents of a collection are much alike.
@@ -89,13 +95,43 @@ func Open(o Options) (*Archive, error) {
 	return a, nil
 }
 
-// Append adds documents of a collection.
-func (a *Archive) Append(ns backend.Namespace, documents []bson.Document) error {
-	if len(documents) == 0 {
-		return nil
+// frameBytes is the BSON that a frame holds at most, unless one document alone has more.
+const frameBytes = 16 << 20
+
+// unusable is an error that trying again does not mend, as one who asks for its Permanent learns. All others, such as that of a full disk or of a folder that another
+// process has open, may be over next time.
+type unusable struct{ error }
+
+func (u unusable) Unwrap() error { return u.error }
+func (unusable) Permanent() bool { return true }
+
+// lasting marks what is wrong with a folder until somebody mends it: it is a file, or closed to this process.
+func lasting(err error) error {
+	if errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.ENOTDIR) {
+		return unusable{err}
 	}
+	return err
+}
+
+// Append adds documents of a collection. With an error some of them may be in the archive.
+func (a *Archive) Append(ns backend.Namespace, documents []bson.Document) error {
 	a.writing.Lock()
 	defer a.writing.Unlock()
+	for len(documents) > 0 {
+		n, size := 1, len(documents[0])
+		for n < len(documents) && size+len(documents[n]) <= frameBytes {
+			size += len(documents[n])
+			n++
+		}
+		if err := a.appendFrame(ns, documents[:n]); err != nil {
+			return err
+		}
+		documents = documents[n:]
+	}
+	return nil
+}
+
+func (a *Archive) appendFrame(ns backend.Namespace, documents []bson.Document) error {
 	f, err := a.fileOf(ns)
 	if err != nil {
 		return err
@@ -155,7 +191,9 @@ func (a *Archive) fileOf(ns backend.Namespace) (*openFile, error) {
 	name := fmt.Sprintf("%s/%s.%06d%s", fileName(ns.Database), fileName(ns.Collection), last+1, suffix)
 	opened, err := a.options.create(filepath.Join(a.options.Dir, name))
 	if err == nil {
-		err = errors.Join(syncFolder(folder), syncFolder(a.options.Dir))
+		if err = errors.Join(syncFolder(folder), syncFolder(a.options.Dir)); err != nil {
+			err = errors.Join(err, opened.Close())
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("make a file of the archive: %w", err)
@@ -193,8 +231,8 @@ func lastNumber(folder, collection string) (int, error) {
 		var n int
 		rest, ok := strings.CutPrefix(e.Name(), collection+".")
 		digits, also := strings.CutSuffix(rest, suffix)
-		if ok && also && len(digits) == 6 {
-			if _, err := fmt.Sscanf(digits, "%06d", &n); err == nil {
+		if ok && also && len(digits) >= 6 {
+			if _, err := fmt.Sscanf(digits, "%d", &n); err == nil {
 				last = max(last, n)
 			}
 		}

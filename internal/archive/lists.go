@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -43,14 +44,14 @@ func newChecksum() checksum { return checksum{sha256.New()} }
 
 func (c checksum) text() string { return hex.EncodeToString(c.Sum(nil)) }
 
-// list puts a file that is closed into both lists.
+// list puts a file that is closed into both lists, the manifest last: what is in that is not listed again.
 func (a *Archive) list(e Entry) error {
 	line, err := json.Marshal(e)
 	if err == nil {
-		err = errors.Join(
-			addLine(filepath.Join(a.options.Dir, Checksums), e.SHA256+"  "+e.File),
-			addLine(filepath.Join(a.options.Dir, Manifest), string(line)),
-			syncFolder(a.options.Dir))
+		err = addLine(filepath.Join(a.options.Dir, Checksums), e.SHA256+"  "+e.File)
+	}
+	if err == nil {
+		err = errors.Join(addLine(filepath.Join(a.options.Dir, Manifest), string(line)), syncFolder(a.options.Dir))
 	}
 	if err != nil {
 		return fmt.Errorf("list %s: %w", e.File, err)
@@ -58,12 +59,31 @@ func (a *Archive) list(e Entry) error {
 	return nil
 }
 
+// addLine adds a line to a file that does not have it yet. What a write that was cut off has left of another line, here or in an earlier process, is taken away: its
+// file is in no list, and is listed again.
 func addLine(path, line string) error {
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	whole := bytes.LastIndexByte(text, '\n') + 1
+	for l := range bytes.Lines(text[:whole]) {
+		if string(l) == line+"\n" {
+			return nil
+		}
+	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(f, line+"\n")
+	if whole < len(text) {
+		err = f.Truncate(int64(whole))
+	}
+	if err == nil {
+		if _, err = io.WriteString(f, line+"\n"); err != nil {
+			err = errors.Join(err, f.Truncate(int64(whole)))
+		}
+	}
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
@@ -79,7 +99,8 @@ func Entries(dir string) ([]Entry, error) {
 	var all []Entry
 	for line := range bytes.Lines(text) {
 		var e Entry
-		if json.Unmarshal(line, &e) == nil { // the last line of a process that ended without notice may be half there
+		// The last line of a process that ended without notice may be half there; what has no end is not listed (addLine).
+		if bytes.HasSuffix(line, []byte("\n")) && json.Unmarshal(line, &e) == nil {
 			all = append(all, e)
 		}
 	}
@@ -96,37 +117,57 @@ func (a *Archive) finishOthers() error {
 	for _, e := range listed {
 		known[e.File] = true
 	}
-	files, err := filepath.Glob(filepath.Join(a.options.Dir, "*", "*"+suffix))
+	names, err := a.names()
 	if err != nil {
 		return err
 	}
-	for _, path := range files {
-		name := filepath.ToSlash(strings.TrimPrefix(path, a.options.Dir+string(filepath.Separator)))
+	for _, name := range names {
 		if known[name] {
 			continue
 		}
-		if err := a.finish(path, name); err != nil {
+		if err := a.finish(name); err != nil {
 			return fmt.Errorf("finish %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
+// names are those of all files that hold documents, as the manifest has them.
+func (a *Archive) names() ([]string, error) {
+	folders, err := os.ReadDir(a.options.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("read the archive's folder: %w", err)
+	}
+	var names []string
+	for _, folder := range folders {
+		if !folder.IsDir() {
+			continue
+		}
+		files, err := os.ReadDir(filepath.Join(a.options.Dir, folder.Name()))
+		if errors.Is(err, os.ErrPermission) {
+			continue // none of an archive's, such as lost+found
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the archive's folder: %w", err)
+		}
+		for _, f := range files {
+			if ours.MatchString(f.Name()) {
+				names = append(names, folder.Name()+"/"+f.Name())
+			}
+		}
+	}
+	return names, nil
+}
+
+// ours matches the names that fileOf gives.
+var ours = regexp.MustCompile(`\.[0-9]{6,}\.bson\.zst$`)
+
 // finish cuts one file behind its last whole frame and lists it.
-func (a *Archive) finish(path, name string) error {
-	content, err := os.ReadFile(path)
+func (a *Archive) finish(name string) error {
+	path := filepath.Join(a.options.Dir, name)
+	e, err := measure(path)
 	if err != nil {
 		return err
-	}
-	e := Entry{File: name, Namespace: namespaceOf(name), Cut: true}
-	for {
-		frame, documents, plain := firstFrame(content[e.Stored:])
-		if frame == 0 {
-			break
-		}
-		e.Stored += int64(frame)
-		e.Documents += int64(documents)
-		e.Bytes += int64(plain)
 	}
 	if e.Documents == 0 {
 		return os.Remove(path)
@@ -134,17 +175,43 @@ func (a *Archive) finish(path, name string) error {
 	if err := os.Truncate(path, e.Stored); err != nil {
 		return err
 	}
-	sum := newChecksum()
-	sum.Write(content[:e.Stored])
-	e.SHA256 = sum.text()
+	e.File, e.Namespace, e.Cut = name, namespaceOf(name), true
 	return a.list(e)
+}
+
+// measure counts what lies in the whole frames that a file begins with, and sums them up.
+func measure(path string) (e Entry, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return e, err
+	}
+	defer f.Close()
+	in, sum := bufio.NewReader(f), newChecksum()
+	for {
+		frame, err := readFrame(in)
+		if err != nil {
+			return e, err
+		}
+		documents, plain := inFrame(frame)
+		if documents == 0 {
+			break
+		}
+		e.Stored += int64(len(frame))
+		e.Documents += documents
+		e.Bytes += plain
+		sum.Write(frame)
+	}
+	e.SHA256 = sum.text()
+	return e, nil
 }
 
 // namespaceOf is the namespace that a file's name tells.
 func namespaceOf(name string) string {
 	database, file, _ := strings.Cut(name, "/")
 	collection := strings.TrimSuffix(file, suffix)
-	collection = collection[:max(0, len(collection)-len(".000000"))]
+	if dot := strings.LastIndexByte(collection, '.'); dot >= 0 {
+		collection = collection[:dot]
+	}
 	return plainName(database) + "." + plainName(collection)
 }
 
@@ -164,54 +231,74 @@ func plainName(name string) string {
 	return b.String()
 }
 
-// firstFrame returns the length of the frame that some bytes begin with, and of what is in it; 0 where it is not whole.
-func firstFrame(content []byte) (frame, documents, plain int) {
-	length := frameLength(content)
-	if length == 0 {
-		return 0, 0, 0
-	}
-	decoder, err := zstd.NewReader(bytes.NewReader(content[:length]), zstd.WithDecoderConcurrency(1))
+// inFrame counts the documents in a frame, and their bytes; 0 where it is damaged.
+func inFrame(frame []byte) (documents, plain int64) {
+	decoder, err := zstd.NewReader(bytes.NewReader(frame), zstd.WithDecoderConcurrency(1))
 	if err != nil {
-		return 0, 0, 0
+		return 0, 0
 	}
 	defer decoder.Close()
-	all, err := io.ReadAll(decoder)
+	err = Each(decoder, func(d bson.Document) error {
+		documents++
+		plain += int64(len(d))
+		return nil
+	})
 	if err != nil {
-		return 0, 0, 0
+		return 0, 0
 	}
-	err = Each(bytes.NewReader(all), func(bson.Document) error { documents++; return nil })
-	if err != nil || documents == 0 {
-		return 0, 0, 0
-	}
-	return length, documents, len(all)
+	return documents, plain
 }
 
-// frameLength is the length of a whole frame by its headers (https://www.rfc-editor.org/rfc/rfc8878#section-3.1), 0 where it is none.
-func frameLength(content []byte) int {
-	var h zstd.Header
-	if err := h.Decode(content); err != nil || h.Skippable {
-		return 0
+// maxFrame bounds what is read for one frame: Append makes none of more than a document or frameBytes, and what does not compress grows by a few bytes a block.
+const maxFrame = 2 * (frameBytes + bson.MaxInternalSize)
+
+// readFrame reads a whole frame by its headers (https://www.rfc-editor.org/rfc/rfc8878#section-3.1); nil where none begins, or it is not whole.
+func readFrame(in *bufio.Reader) ([]byte, error) {
+	head, err := in.Peek(zstd.HeaderMaxSize)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
 	}
-	at := h.HeaderSize
-	for last := false; !last; {
-		if len(content) < at+3 {
-			return 0
+	var h zstd.Header
+	if err := h.Decode(head); err != nil || h.Skippable {
+		return nil, nil
+	}
+	var frame []byte
+	more := func(n int) (bool, error) {
+		if len(frame)+n > maxFrame {
+			return false, nil
 		}
-		block := int(content[at]) | int(content[at+1])<<8 | int(content[at+2])<<16
+		at := len(frame)
+		frame = append(frame, make([]byte, n)...)
+		_, err := io.ReadFull(in, frame[at:])
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	if ok, err := more(h.HeaderSize); !ok {
+		return nil, err
+	}
+	for last := false; !last; {
+		at := len(frame)
+		if ok, err := more(3); !ok {
+			return nil, err
+		}
+		block := int(frame[at]) | int(frame[at+1])<<8 | int(frame[at+2])<<16
 		last = block&1 == 1
 		size := block >> 3
 		if kind := block >> 1 & 3; kind == 1 {
 			size = 1 // one byte, repeated
 		}
-		at += 3 + size
+		if ok, err := more(size); !ok {
+			return nil, err
+		}
 	}
 	if h.HasCheckSum {
-		at += 4
+		if ok, err := more(4); !ok {
+			return nil, err
+		}
 	}
-	if at > len(content) {
-		return 0
-	}
-	return at
+	return frame, nil
 }
 
 // Each calls visit for each document of a stream of BSON.
@@ -233,7 +320,7 @@ func Each(r io.Reader, visit func(bson.Document) error) error {
 		if _, err := io.ReadFull(in, doc); err != nil {
 			return fmt.Errorf("read a document: %w", err)
 		}
-		if err := bson.Validate(doc, bson.MaxDepth); err != nil {
+		if err := bson.Validate(doc, maxStoredDepth); err != nil {
 			return err
 		}
 		if err := visit(doc); err != nil {
@@ -241,3 +328,6 @@ func Each(r io.Reader, visit func(bson.Document) error) error {
 		}
 	}
 }
+
+// maxStoredDepth is far deeper than any server lets documents nest: what was archived is read again, whatever the server's limit was.
+const maxStoredDepth = 1000

@@ -1,9 +1,11 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -188,7 +190,12 @@ func (p *parameters) switches(keys ...string) {
 // times are durations, in milliseconds.
 func (p *parameters) times(keys ...string) {
 	for _, key := range keys {
-		if d, at := p.duration(key); at != nil {
+		d, at := p.duration(key)
+		switch {
+		case at == nil:
+		case d < time.Millisecond:
+			p.add(at, p.child(key), "must be a millisecond or more, not %s", d)
+		default:
 			p.put(key, d.Milliseconds())
 		}
 	}
@@ -215,12 +222,25 @@ func (p *parameters) filter(key string) {
 	if at == nil {
 		return
 	}
-	var filter driver.D
-	if err := driver.UnmarshalExtJSON([]byte(text), false, &filter); err != nil {
+	filter, err := ParseFilter(text)
+	if err != nil {
 		p.add(at, p.child(key), "must be a filter in JSON, such as '{\"flag\": 1}': %v", err)
 		return
 	}
 	p.put(key, filter)
+}
+
+// ParseFilter reads a filter in Extended JSON, relaxed or canonical (https://www.mongodb.com/docs/manual/reference/mongodb-extended-json/). The error says what it is
+// instead of one document: what follows one would be left out, and null would be no filter, so that more matched than was asked for.
+func ParseFilter(text string) (driver.Raw, error) {
+	if !json.Valid([]byte(text)) || !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		return nil, fmt.Errorf("%q is not one JSON document", text)
+	}
+	var filter driver.Raw
+	if err := driver.UnmarshalExtJSON([]byte(text), false, &filter); err != nil {
+		return nil, err
+	}
+	return filter, nil
 }
 
 func (p *parameters) document(at ast.Node) bson.Document {

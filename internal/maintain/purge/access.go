@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"oxbow/internal/bson"
+	"oxbow/internal/mongoerr"
 	"oxbow/internal/query"
 )
 
@@ -46,6 +47,11 @@ func (c *collection) reached(ctx context.Context, cut cut) (access, error) {
 	}
 	a, _, err := c.leading(ctx, cut, cut.time.path, nil)
 	return a, err
+}
+
+// hintGone reports whether a command was refused because the index that it was told to use is not there any more: then another one may lead there, or none.
+func hintGone(err error) bool {
+	return mongoerr.Is(err, mongoerr.BadValue) && strings.Contains(err.Error(), "hint provided does not correspond to an existing index")
 }
 
 // leading finds an index that leads to a key, if asked for in its order, and tells whether it has arrays.

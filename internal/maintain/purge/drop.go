@@ -12,6 +12,7 @@ import (
 	"oxbow/internal/backend"
 	"oxbow/internal/bson"
 	"oxbow/internal/maintain"
+	"oxbow/internal/mongoerr"
 )
 
 // Part is a part of a collection that can be dropped whole.
@@ -96,6 +97,9 @@ func (d *dropping) Step(ctx context.Context, checkpoint bson.Document, pace main
 // due are the parts whose time is over.
 func (d *dropping) due(ctx context.Context, s *dropState) ([]Part, error) {
 	all, err := d.options.Parts.List(ctx)
+	if mongoerr.Is(err, mongoerr.CommandNotFound) || mongoerr.Is(err, mongoerr.NamespaceNotFound) {
+		return nil, &Refusal{Reason: fmt.Sprintf("there are no partitions of a time layout to drop: %v; collections that hold a day each are named by parts", err)}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list what may be dropped: %w", err)
 	}

@@ -64,6 +64,9 @@ func (x *exporting) Step(ctx context.Context, checkpoint bson.Document, pace mai
 		return maintain.Outcome{Done: true}, nil
 	}
 	did, err := x.step(ctx, &s, left[0], pace)
+	if hintGone(err) {
+		x.at = "" // begins again with the next try
+	}
 	if err != nil {
 		return maintain.Outcome{}, err
 	}

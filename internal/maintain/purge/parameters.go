@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	driver "go.mongodb.org/mongo-driver/v2/bson"
@@ -77,8 +78,8 @@ func (p *Parameters) Predicate() (Predicate, error) {
 	return out, nil
 }
 
-// Check returns an error for a parameter that the strategy would pass over.
-func (p *Parameters) Check() error {
+// unused returns an error for a parameter that the strategy would pass over.
+func (p *Parameters) unused() error {
 	for _, use := range []struct {
 		name  string
 		given bool
@@ -103,6 +104,56 @@ func (p *Parameters) Check() error {
 	}
 	return nil
 }
+
+// Check says what is wrong with a Spec before anything is asked of a deployment, or written to it. state is the database in which jobs are kept.
+func Check(spec maintain.Spec, state string) error {
+	if err := CheckNamespace(namespaceOf(spec.Namespace), state); err != nil {
+		return err
+	}
+	stand := Surroundings{
+		Targets: func(ns backend.Namespace) func(context.Context) ([]Target, error) { return At(nil, ns) },
+		Parts:   func(backend.Namespace) Parts { return CatalogParts{} },
+		Names:   func(string) backend.Backend { return nil },
+	}
+	o, p, err := stand.options(&spec)
+	if err != nil {
+		return err
+	}
+	if p.Archive != "" {
+		o.Archive = unopened{}
+	}
+	if n, ok := o.Parts.(*NamedParts); ok {
+		if err := CheckNamespace(backend.Namespace{Database: literal(n.database), Collection: literal(n.names)}, state); err != nil {
+			return err
+		}
+	}
+	return o.complete()
+}
+
+// CheckNamespace refuses collections that are no application's: without them servers, users or jobs are not what they were.
+func CheckNamespace(ns backend.Namespace, state string) error {
+	switch {
+	case ns.Database == "admin" || ns.Database == "config" || ns.Database == "local":
+		return fmt.Errorf("database %s is the servers' own: nothing in it is purged", ns.Database)
+	case ns.Database == state:
+		return fmt.Errorf("database %s has the jobs, this one among them: nothing in it is purged", ns.Database)
+	case strings.HasPrefix(ns.Collection, "system."):
+		return fmt.Errorf("%s is the servers' own: nothing in it is purged", ns)
+	}
+	return nil
+}
+
+// literal is a template's text, its dates left out.
+func literal(all []piece) string {
+	var b strings.Builder
+	for _, p := range all {
+		b.WriteString(p.literal)
+	}
+	return b.String()
+}
+
+// unopened stands for an archive whose folder is not opened yet.
+type unopened struct{ Archive }
 
 // Options are the parameters as options; where documents go from and the archive are not among them.
 func (p *Parameters) Options() (Options, error) {
@@ -144,28 +195,52 @@ type ClosingArchive interface {
 	io.Closer
 }
 
-// Kind makes jobs of Specs whose parameters are Parameters.
+// Kind makes jobs of Specs whose parameters are Parameters. What is wrong with those trying again does not mend; an archive that can't be opened now may be later.
 func Kind(s Surroundings) maintain.Kind {
 	return func(spec maintain.Spec) (maintain.Job, error) {
-		job, err := s.job(&spec)
+		o, p, err := s.options(&spec)
 		if err != nil {
 			return nil, maintain.Permanent(err)
 		}
-		return job, nil
+		if p.Archive == "" {
+			return made(o)
+		}
+		if s.OpenArchive == nil {
+			return nil, maintain.Permanent(errors.New("nothing can be archived here"))
+		}
+		archive, err := s.OpenArchive(p.Archive, p.Rotate)
+		if err != nil {
+			return nil, err
+		}
+		o.Archive = archive
+		job, err := made(o)
+		if err != nil {
+			return nil, errors.Join(err, archive.Close())
+		}
+		return archiving{job, archive}, nil
 	}
 }
 
-func (s *Surroundings) job(spec *maintain.Spec) (maintain.Job, error) {
-	p, err := ReadParameters(spec.Parameters)
+func made(o Options) (maintain.Job, error) {
+	job, err := New(o)
 	if err != nil {
-		return nil, err
+		return nil, maintain.Permanent(err)
 	}
-	if err := p.Check(); err != nil {
-		return nil, err
+	return job, nil
+}
+
+// options are a Spec's; its archive is not opened yet.
+func (s *Surroundings) options(spec *maintain.Spec) (Options, *Parameters, error) {
+	p, err := ReadParameters(spec.Parameters)
+	if err == nil {
+		err = p.unused()
+	}
+	if err != nil {
+		return Options{}, nil, err
 	}
 	o, err := p.Options()
 	if err != nil {
-		return nil, err
+		return o, p, err
 	}
 	ns := namespaceOf(spec.Namespace)
 	o.Targets, o.ArchiveAs, o.Comment, o.Log = s.Targets(ns), ns, spec.Tag(), s.Log
@@ -174,31 +249,16 @@ func (s *Surroundings) job(spec *maintain.Spec) (maintain.Job, error) {
 	case p.Parts != "":
 		zone, err := p.Location()
 		if err != nil {
-			return nil, err
+			return o, p, err
 		}
 		if o.Parts, err = NewNamedParts(s.Names(namespaceOf(p.Parts).Database), p.Parts, zone); err != nil {
-			return nil, err
+			return o, p, err
 		}
 		o.ArchiveAs = backend.Namespace{}
 	case s.Parts != nil:
 		o.Parts = s.Parts(ns)
 	}
-	if p.Archive == "" {
-		return New(o)
-	}
-	if s.OpenArchive == nil {
-		return nil, errors.New("nothing can be archived here")
-	}
-	archive, err := s.OpenArchive(p.Archive, p.Rotate)
-	if err != nil {
-		return nil, err
-	}
-	o.Archive = archive
-	job, err := New(o)
-	if err != nil {
-		return nil, errors.Join(err, archive.Close())
-	}
-	return archiving{job, archive}, nil
+	return o, p, nil
 }
 
 // archiving is a job that closes its archive.

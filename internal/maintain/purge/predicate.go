@@ -50,16 +50,28 @@ func (p *Predicate) Check() error {
 		return fmt.Errorf("nothing says what goes: give a time before which documents go, or a filter; where all go, drop the collection")
 	case p.Field != "" && p.Age == 0 && p.Before.IsZero():
 		return fmt.Errorf("field %s says nothing without a time before which documents go", p.Field)
-	case p.Age != 0 && !p.Before.IsZero():
-		return fmt.Errorf("documents go either before an instant or from an age on, not both")
-	case p.Age < 0:
-		return fmt.Errorf("an age can't be negative")
+	}
+	if err := p.checkTimes(); err != nil {
+		return err
 	}
 	if err := checkPath(p.Field); err != nil {
 		return err
 	}
 	if _, err := query.ParseFilter(p.Where, query.Env{}); len(p.Where) > 0 && err != nil {
 		return fmt.Errorf("read the filter: %w", err)
+	}
+	return nil
+}
+
+// checkTimes says what is wrong with the times.
+func (p *Predicate) checkTimes() error {
+	switch {
+	case p.Age != 0 && !p.Before.IsZero():
+		return fmt.Errorf("documents go either before an instant or from an age on, not both")
+	case p.Age < 0:
+		return fmt.Errorf("an age can't be negative")
+	case !p.Before.IsZero() && !p.from().Before(p.Before):
+		return fmt.Errorf("nothing lies before %s and not before %s", p.Before.UTC().Format(time.RFC3339), p.from().UTC().Format(time.RFC3339))
 	}
 	return nil
 }

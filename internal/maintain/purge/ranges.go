@@ -17,6 +17,7 @@ type ranging struct {
 	options  Options
 	emptiers []*emptier // one a target, nil: not known yet
 	size     *sizing
+	lost     bool // an index that the checkpoint names
 }
 
 // stepTime is how long a step goes on: so much is done again, at most, when its checkpoint was not stored.
@@ -63,6 +64,9 @@ func (r *ranging) Step(ctx context.Context, checkpoint bson.Document, pace maint
 	}
 	r.split(&s)
 	did, err := r.work(ctx, &s, pace)
+	if hintGone(err) {
+		r.lost, r.emptiers = true, nil
+	}
 	if err != nil && did.Gone == 0 {
 		return maintain.Outcome{}, err // else it comes again in the next step
 	}
@@ -160,9 +164,15 @@ func (r *ranging) prepare(ctx context.Context, s *rangesState) error {
 			continue // a partition that was dropped since
 		}
 		a := access{saved.Index, saved.Held}
+		if r.lost {
+			if a, err = r.options.on(t).keyed(ctx, cut{filter: s.Filter}, s.Path); err != nil {
+				return err
+			}
+			s.Targets[i].Index, s.Targets[i].Held = a.index, a.held
+		}
 		emptiers[i] = r.options.emptier(ctx, r.options.on(t), s.Filter, s.Path, a, r.size)
 	}
-	r.emptiers = emptiers
+	r.emptiers, r.lost = emptiers, false
 	return nil
 }
 

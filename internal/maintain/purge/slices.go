@@ -17,6 +17,7 @@ type slicing struct {
 	targets  []Target // nil: not asked for yet
 	emptiers map[int]*emptier
 	size     *sizing
+	lost     bool // the index that the checkpoint names
 }
 
 // slicesState is a checkpoint of Slices.
@@ -58,6 +59,9 @@ func (s *slicing) Step(ctx context.Context, checkpoint bson.Document, pace maint
 		now = time.UnixMilli(state.Now)
 	}
 	did, done, err := s.step(ctx, &state, s.options.Predicate.at(now), pace)
+	if hintGone(err) {
+		s.lost, s.emptiers = true, make(map[int]*emptier)
+	}
 	if err != nil {
 		return maintain.Outcome{}, err
 	}
@@ -161,7 +165,14 @@ func (s *slicing) emptier(ctx context.Context, state *slicesState, what cut, at 
 			state.Total = s.options.total(ctx, c, what, a)
 		}
 		state.At = raw(what.time.lo)
+	} else if s.lost {
+		a, err := c.keyed(ctx, what, what.time.path)
+		if err != nil {
+			return nil, err
+		}
+		state.Index, state.Held = a.index, a.held
 	}
+	s.lost = false
 	e := s.emptiers[at]
 	if e == nil {
 		a := access{state.Index, state.Held}

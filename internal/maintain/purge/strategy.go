@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -90,6 +91,8 @@ const (
 	defaultWorkers = 4
 	defaultBatch   = 1000
 	maxBatch       = 10_000
+	maxWorkers     = 1000
+	maxExport      = 10_000_000
 	defaultSlice   = time.Minute
 	defaultExport  = 100_000
 	DefaultRatio   = 10.0
@@ -165,8 +168,11 @@ func (o *Options) complete() error {
 	}
 	switch o.Strategy {
 	case Drop:
-		if o.Predicate.Age <= 0 && o.Predicate.Before.IsZero() {
+		if o.Predicate.Age == 0 && o.Predicate.Before.IsZero() {
 			return errors.New("drop needs a time before which documents go")
+		}
+		if err := o.Predicate.checkTimes(); err != nil {
+			return err
 		}
 	case TTL:
 	default:
@@ -187,10 +193,9 @@ func (o *Options) complete() error {
 		return errors.New("what one delete of everything takes can't be archived before")
 	case o.Archive != nil && o.Strategy == TTL:
 		return errors.New("what the server's own expiry takes can't be archived before")
-	case o.Workers < 0 || o.Slice < 0 || o.Export < 0 || o.MaxRatio < 0:
-		return errors.New("workers, slice, export and the greatest ratio are not negative")
-	case o.Batch < 0 || o.Batch > maxBatch:
-		return fmt.Errorf("a batch has 1 to %d documents", maxBatch)
+	}
+	if err := o.inBounds(); err != nil {
+		return err
 	}
 	setDefault(&o.Workers, defaultWorkers)
 	setDefault(&o.Batch, defaultBatch)
@@ -206,6 +211,23 @@ func (o *Options) complete() error {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+// inBounds refuses figures that are none, or that would take all memory.
+func (o *Options) inBounds() error {
+	switch {
+	case o.Workers < 0 || o.Workers > maxWorkers:
+		return fmt.Errorf("workers are 1 to %d, not %d", maxWorkers, o.Workers)
+	case o.Batch < 0 || o.Batch > maxBatch:
+		return fmt.Errorf("a batch has 1 to %d documents, not %d", maxBatch, o.Batch)
+	case o.Export < 0 || o.Export > maxExport:
+		return fmt.Errorf("an export holds 1 to %d _ids, not %d", maxExport, o.Export)
+	case o.Slice < 0:
+		return fmt.Errorf("a slice is a time above 0, not %s", o.Slice)
+	case !(o.MaxRatio >= 0) || math.IsInf(o.MaxRatio, 1): // NaN is neither
+		return fmt.Errorf("the greatest ratio is a number above 0, not %g", o.MaxRatio)
 	}
 	return nil
 }
