@@ -11,14 +11,16 @@ type search struct {
 	slowed  bool
 }
 
-// The search begins low. It doubles in growTwice until it gave way once, and from half of where that was it adds a part a second. Where something goes on to
-// be said against it, it goes down.
+// The search begins low, and grows by a part a second: fast until it gave way once, slowly about where that was, and fast again when it has passed that, which was
+// chance then. Fast is not in a hurry: what deletes leave for compactions, checkpoints and secondaries to do is felt some seconds later, and for longer than they
+// took. Where something goes on to be said against it, it goes down.
 const (
 	searchFrom = 500
 	searchMost = 1e6
-	growTwice  = 2.0  // seconds
+	growFast   = 0.1  // a second, so that it doubles in about 7
 	growSlowly = 0.02 // a second
 	giveWay    = 0.05 // a second
+	about      = 0.25 // of where it gave way, above and below
 )
 
 func newSearch() search { return search{full: searchFrom} }
@@ -44,10 +46,10 @@ func (s *search) next(now time.Time, v Verdict) float64 {
 		if now.Sub(s.bounded) > time.Second {
 			break
 		}
-		if s.ceiling == 0 || s.full < s.ceiling/2 {
-			s.full *= 1 + passed/growTwice
-		} else {
+		if s.full > (1-about)*s.ceiling && s.full < (1+about)*s.ceiling {
 			s.full *= 1 + growSlowly*passed
+		} else {
+			s.full *= 1 + growFast*passed
 		}
 	}
 	s.full = min(max(s.full, searchFrom), searchMost)
