@@ -47,11 +47,32 @@ func (g *Gateway) newJobs(cfg *config.Config) *jobs {
 		Log: g.log, Grace: jobsGrace, Lease: min(cfg.Lease, maxJobLease),
 		Clock: func() (time.Time, time.Duration) { now := g.options.now(); return now.Round(0), now.Sub(started) },
 	}
-	if cfg.Shared() {
-		o.BackendTime = func(ctx context.Context) (time.Time, error) { return partition.HelloTime(g.backends)(ctx, cfg.Default) }
-	}
+	o.BackendTime = func(ctx context.Context, s maintain.Spec) (time.Time, error) { return j.backendTime(ctx, cfg, s) }
 	j.runner = maintain.New(o)
 	return j
+}
+
+// backendTime is the earliest time of the servers that a job's leases, and the documents that it takes by their age, lie on: a clock that is ahead of any of them would
+// take what has to stay.
+func (j *jobs) backendTime(ctx context.Context, cfg *config.Config, s maintain.Spec) (time.Time, error) {
+	var names []string
+	if s.Kind == purge.KindName {
+		names = j.gateway.backendsOf(s.Namespace)
+	}
+	if cfg.Shared() {
+		names = append(names, cfg.Default)
+	}
+	earliest := j.gateway.options.now()
+	for i, name := range slices.DeleteFunc(names, func(name string) bool { return j.gateway.backends[name].Abilities().Embedded }) {
+		at, err := partition.HelloTime(j.gateway.backends)(ctx, name)
+		if err != nil {
+			return at, err
+		}
+		if i == 0 || at.Before(earliest) {
+			earliest = at
+		}
+	}
+	return earliest, nil
 }
 
 // maxJobLease keeps orders and the end of a lost process within reach, whatever the catalog's lease.

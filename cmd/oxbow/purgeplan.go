@@ -148,6 +148,13 @@ func (p *purging) trial(ctx context.Context, params *purge.Parameters, limits ma
 	if err != nil {
 		return 0, err
 	}
+	at, err := backend.ServerTime(ctx, p.Whole())
+	if err != nil {
+		return 0, err
+	}
+	if apart := maintain.Apart(time.Now(), at); apart != "" {
+		return 0, fmt.Errorf("the clock of this machine is %s the deployment's, and by it too much may go", apart)
+	}
 	o.Strategy, o.Workers, o.Targets = purge.Ranges, 1, purge.DeploymentTargets(p.Deployment, p.ns)
 	job, err := purge.New(o)
 	if err != nil {

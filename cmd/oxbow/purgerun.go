@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"oxbow/internal/backend"
 	"oxbow/internal/config"
 	"oxbow/internal/maintain"
 	"oxbow/internal/maintain/purge"
@@ -189,6 +190,9 @@ func (p *purging) run(ctx context.Context, spec maintain.Spec, state string, std
 	runner := maintain.New(maintain.Options{
 		Store: maintain.NewStore(p.Whole(), state), Kinds: map[string]maintain.Kind{purge.KindName: p.kind()},
 		Throttle: p.pace, Kill: p.kill, Log: p.log,
+		BackendTime: func(ctx context.Context, _ maintain.Spec) (time.Time, error) {
+			return backend.ServerTime(ctx, p.Whole())
+		},
 	})
 	show := newPurgeShow(stderr, spec.ID)
 	watching, stop := context.WithCancel(ctx)

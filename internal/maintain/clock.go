@@ -36,7 +36,7 @@ func (t *trust) check(wall time.Time, monotonic time.Duration, resumed int64) (s
 
 // compare says why the wall clock can't be trusted at the begin of some work, or "": it is behind the last time at which the job was worked on, or the
 // deployment has another time.
-func (r *Runner) compare(ctx context.Context, rec *record) (stop string) {
+func (r *Runner) compare(ctx context.Context, spec *Spec, rec *record) (stop string) {
 	wall, _ := r.opts.Clock()
 	if last := rec.Lease.Renewed; rec.Orders.Resumed == rec.Resumed && wall.Before(last.Add(-tolerance)) {
 		return fmt.Sprintf("the clock of %s is behind %s, when the job was last worked on: resume it if the clock is right now", r.me.host, instant(last))
@@ -46,14 +46,23 @@ func (r *Runner) compare(ctx context.Context, rec *record) (stop string) {
 	}
 	limited, cancel := context.WithTimeout(ctx, r.opts.Lease)
 	defer cancel()
-	at, err := r.opts.BackendTime(limited)
+	at, err := r.opts.BackendTime(limited, *spec)
 	if err != nil {
 		return fmt.Sprintf("the time of the deployment is not known: %v", err)
 	}
-	if apart := wall.Sub(at); apart.Abs() > tolerance {
-		return fmt.Sprintf("the clock of %s is %s away from the deployment's", r.me.host, apart.Round(time.Minute))
+	if apart := Apart(wall, at); apart != "" {
+		return fmt.Sprintf("the clock of %s is %s the deployment's", r.me.host, apart)
 	}
 	return ""
+}
+
+// Apart says how far a clock is from another one, "" where that is no more than NTP's corrections come to.
+func Apart(clock, other time.Time) string {
+	apart := clock.Sub(other)
+	if apart.Abs() <= tolerance {
+		return ""
+	}
+	return apart.Round(time.Minute).String() + " away from"
 }
 
 // instant writes an instant for people.

@@ -21,7 +21,7 @@ func (r *Runner) consider(ctx context.Context, spec *Spec, rec *record) verdict 
 	}
 	v := r.decide(spec, rec)
 	if v.due {
-		if stop := r.compare(ctx, rec); stop != "" {
+		if stop := r.compare(ctx, spec, rec); stop != "" {
 			v = verdict{state: Held, reason: stop}
 		}
 	}

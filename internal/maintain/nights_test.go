@@ -152,7 +152,7 @@ func anyNights(t *testing.T, r *rig, random *rand.Rand) {
 	spec := Spec{ID: "nightly", Kind: "toy", Windows: r.windows("22:00-06:00 America/New_York"), Every: EachWindow}
 	change := func(o *Options) {
 		o.Poll, o.Lease = 2*time.Minute, 8*time.Minute
-		o.BackendTime = func(context.Context) (time.Time, error) { return r.now(), nil }
+		o.BackendTime = func(context.Context, Spec) (time.Time, error) { return r.now(), nil }
 	}
 	processes := make([]*process, 3)
 	for i := range processes {

@@ -21,8 +21,8 @@ func ParseOrder(doc bson.Document) (o Order, remove bool, err error) {
 			*map[string]*bool{"pause": &o.Pause, "resume": &o.Resume, "stop": &o.Stop, "now": &o.Now, "remove": &remove}[key] = on
 		case "documents", "bytes":
 			n, ok := v.AsFloat64OK()
-			if !ok || !(n >= 0) {
-				return o, false, fmt.Errorf("%s must be a number, 0 for no limit", key)
+			if !ok || !isLimit(&n) {
+				return o, false, fmt.Errorf("%s must be a number of 0, for no limit, or more", key)
 			}
 			*map[string]**float64{"documents": &o.Documents, "bytes": &o.Bytes}[key] = &n
 		case "priority":

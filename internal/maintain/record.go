@@ -30,6 +30,8 @@ type record struct {
 	SpentFrom  time.Time  `bson:"spentFrom"`
 	Entries    int64      `bson:"entries"`
 	Last       *Entry     `bson:"last,omitempty"`
+
+	fault error // why the document can't be read; nothing else is known then
 }
 
 // lease is who runs a job.

@@ -2,6 +2,8 @@ package maintain
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"slices"
@@ -18,8 +20,8 @@ type Options struct {
 	// Kill ends all commands that carry a comment, wherever in the deployment they run, and returns once none is left. It is called when a step was cut off,
 	// and before the job of a process goes on that was lost. nil: a step's end is the end of what it sent.
 	Kill func(ctx context.Context, tag string) error
-	// BackendTime returns the deployment's idea of now; nil: it has the clock of this machine.
-	BackendTime func(ctx context.Context) (time.Time, error)
+	// BackendTime returns what time it is where a job's collection lies; nil: there they have the clock of this machine.
+	BackendTime func(ctx context.Context, spec Spec) (time.Time, error)
 	Log         *slog.Logger
 	// Clock returns the wall clock and monotonic time since some fixed moment; nil: this machine's.
 	Clock func() (wall time.Time, monotonic time.Duration)
@@ -135,7 +137,10 @@ func (r *Runner) round(ctx context.Context, working *sync.WaitGroup) (next time.
 	for i := range records {
 		rec := &records[i]
 		spec, ours := specs[rec.ID]
-		if !ours || !r.begin(rec.ID) {
+		if ours && rec.fault != nil {
+			r.tell(rec.ID, "a job could not be run", rec.fault)
+		}
+		if !ours || rec.fault != nil || !r.begin(rec.ID) {
 			continue
 		}
 		v := r.consider(ctx, &spec, rec)
@@ -270,13 +275,17 @@ func (r *Runner) distrust(id string, resumed int64) (stop string) {
 	return t.check(wall, monotonic, resumed)
 }
 
-// stopFile says that there is a job's stop file, or "".
+// stopFile says that there is a job's stop file, or may be, or "".
 func (r *Runner) stopFile(s *Spec) string {
 	if s.StopFile == "" {
 		return ""
 	}
-	if _, err := os.Stat(s.StopFile); err != nil {
+	_, err := os.Stat(s.StopFile)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
 		return ""
+	case err != nil: // who can't see does not go on
+		return fmt.Sprintf("whether there is the stop file on %s is not known: %v", r.me.host, err)
 	}
 	return "there is the stop file " + s.StopFile + " on " + r.me.host
 }

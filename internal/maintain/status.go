@@ -2,6 +2,7 @@ package maintain
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -78,13 +79,24 @@ type Orders struct {
 
 // limits are those of the orders, or of the specification where the orders have none.
 func (o *Orders) limits(l Limits) Limits {
-	if o.Documents != nil {
+	if isLimit(o.Documents) {
 		l.Documents = *o.Documents
 	}
-	if o.Bytes != nil {
+	if isLimit(o.Bytes) {
 		l.Bytes = *o.Bytes
 	}
 	return l
+}
+
+// isLimit reports whether an order of a limit is there, and is one: neither below 0 nor infinite nor NaN.
+func isLimit(n *float64) bool { return n != nil && *n >= 0 && !math.IsInf(*n, 1) }
+
+// finite is a figure that JSON can tell, 0 in the place of one that it can't.
+func finite(f float64) float64 {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return 0
+	}
+	return f
 }
 
 // silent is how many lengths of a lease an owner may not have renewed it before people are told.
@@ -92,12 +104,17 @@ const silent = 3
 
 // status is a stored job as people see it at now.
 func (r *record) status(now time.Time) Status {
+	if r.fault != nil {
+		return Status{ID: r.ID, State: Failed, Reason: r.fault.Error(), Remaining: -1, Priority: 1}
+	}
 	s := Status{
 		ID: r.ID, Kind: r.Spec.Kind, Namespace: r.Spec.Namespace, State: r.State, Reason: r.Reason, Next: r.Next,
 		Begun: r.Pass.Begun, Steps: r.Pass.Steps, Documents: r.Pass.Documents, Bytes: r.Pass.Bytes, Skipped: r.Pass.Skipped, Remaining: r.Pass.Remaining,
-		Rate: r.Pace.Rate, Share: r.Pace.Share, Failures: r.Failures, Windows: r.Spec.Windows, Priority: max(1, r.Spec.Priority),
-		Limits: r.Orders.limits(r.Spec.Limits), Last: r.Last,
+		Rate: finite(r.Pace.Rate), Share: finite(r.Pace.Share), Failures: r.Failures, Windows: r.Spec.Windows, Priority: max(1, r.Spec.Priority),
+		Last: r.Last,
 	}
+	limits := r.Orders.limits(r.Spec.Limits)
+	s.Limits = Limits{Documents: finite(limits.Documents), Bytes: finite(limits.Bytes)}
 	if r.Orders.Priority != nil {
 		s.Priority = *r.Orders.Priority
 	}

@@ -63,7 +63,7 @@ func (s *Store) Put(ctx context.Context, spec Spec) error {
 	return nil
 }
 
-// List returns all jobs as they are at now, by their ids.
+// List returns all jobs as they are at now, by their ids. Of a document that is none, which somebody else has written, the Status says so.
 func (s *Store) List(ctx context.Context, now time.Time) ([]Status, error) {
 	records, err := s.records(ctx, driver.D{})
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Store) Get(ctx context.Context, id string, now time.Time) (Status, erro
 	return r.status(now), nil
 }
 
-// History returns the latest entries of a job's history, oldest first; most bounds their number, 0: all that are kept.
+// History returns the latest entries of a job's history, oldest first; most bounds their number, 0: all that are kept. An entry that is none says so in its Reason.
 func (s *Store) History(ctx context.Context, id string, most int) ([]Entry, error) {
 	docs, err := s.find(ctx, historyStored, driver.D{{Key: "job", Value: id}}, driver.D{{Key: "n", Value: -1}}, most)
 	if err != nil {
@@ -93,8 +93,9 @@ func (s *Store) History(ctx context.Context, id string, most int) ([]Entry, erro
 	}
 	entries := make([]Entry, len(docs))
 	for i, doc := range docs {
-		if err := driver.Unmarshal(doc, &entries[len(docs)-1-i]); err != nil {
-			return nil, fmt.Errorf("read the history of job %s: %w", id, err)
+		e := &entries[len(docs)-1-i]
+		if err := driver.Unmarshal(doc, e); err != nil {
+			*e = Entry{Job: id, Reason: fmt.Sprintf("this entry can't be read: %v", err)}
 		}
 	}
 	return entries, nil
@@ -150,16 +151,21 @@ func (s *Store) Order(ctx context.Context, id string, o Order) error {
 	return nil
 }
 
-// Remove forgets a job that nobody runs, and its history.
+// Remove forgets a job that nobody runs, and its history. Nobody can run one whose document is none.
 func (s *Store) Remove(ctx context.Context, id string) error {
-	r, err := s.record(ctx, id)
+	r, err := s.stored(ctx, id)
 	if err != nil {
 		return err
 	}
-	if r.Lease.Owner != "" {
+	filter := driver.D{{Key: "_id", Value: id}}
+	switch {
+	case r.fault != nil:
+	case r.Lease.Owner != "":
 		return fmt.Errorf("job %s is run by %s: stop it first", id, r.Lease.Host)
+	default:
+		filter = append(filter, driver.E{Key: "lease.token", Value: r.Lease.Token}, driver.E{Key: "lease.owner", Value: ""})
 	}
-	n, err := s.delete(ctx, jobsStored, driver.D{{Key: "_id", Value: id}, {Key: "lease.token", Value: r.Lease.Token}, {Key: "lease.owner", Value: ""}})
+	n, err := s.delete(ctx, jobsStored, filter)
 	if err == nil && n == 0 {
 		err = errors.New("somebody has begun to run it")
 	}
@@ -174,6 +180,18 @@ func (s *Store) Remove(ctx context.Context, id string) error {
 
 // record reads one job without its checkpoint, which may be long.
 func (s *Store) record(ctx context.Context, id string) (*record, error) {
+	r, err := s.stored(ctx, id)
+	if err == nil {
+		err = r.fault
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// stored reads one job, whose document may be none.
+func (s *Store) stored(ctx context.Context, id string) (*record, error) {
 	records, err := s.records(ctx, driver.D{{Key: "_id", Value: id}})
 	if err != nil {
 		return nil, err
@@ -184,7 +202,7 @@ func (s *Store) record(ctx context.Context, id string) (*record, error) {
 	return &records[0], nil
 }
 
-// records reads jobs without their checkpoints.
+// records reads jobs without their checkpoints. Documents that are none are among them, with their fault: they keep no other job from being run or seen.
 func (s *Store) records(ctx context.Context, filter driver.D) ([]record, error) {
 	docs, err := s.find(ctx, jobsStored, filter, driver.D{{Key: "_id", Value: 1}}, 0)
 	if err != nil {
@@ -193,7 +211,12 @@ func (s *Store) records(ctx context.Context, filter driver.D) ([]record, error) 
 	records := make([]record, len(docs))
 	for i, doc := range docs {
 		if err := driver.Unmarshal(doc, &records[i]); err != nil {
-			return nil, fmt.Errorf("read the jobs: %w", err)
+			id := driver.Raw(doc).Lookup("_id")
+			text, ok := id.StringValueOK()
+			if !ok {
+				text = id.String()
+			}
+			records[i] = record{ID: text, fault: fmt.Errorf("the document of job %s can't be read, and has to be mended or removed: %w", text, err)}
 		}
 	}
 	return records, nil

@@ -20,6 +20,7 @@ type Set struct {
 	Oplog   time.Duration // from the first to the last entry of each member's oplog
 	Filling bool          // the oplog has not reached its size yet
 	Members []*Member
+	Ahead   time.Duration // its clocks, of this machine's
 
 	mu      sync.Mutex
 	version int64 // of its configuration
@@ -50,7 +51,8 @@ type Member struct {
 
 // New returns a set of members; one without a name gets one.
 func New(name string, members ...*Member) *Set {
-	s := &Set{Name: name, Term: 1, Oplog: 48 * time.Hour, Members: members, version: 1, clock: time.Now}
+	s := &Set{Name: name, Term: 1, Oplog: 48 * time.Hour, Members: members, version: 1}
+	s.clock = func() time.Time { return time.Now().Add(s.Ahead) }
 	for i, m := range members {
 		m.set, m.Asked = s, map[string]int{}
 		if m.Host == "" {

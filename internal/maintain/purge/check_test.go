@@ -162,3 +162,47 @@ func TestDropWithoutPartitions(t *testing.T) {
 		t.Errorf("%v; want an error that stays", err)
 	}
 }
+
+// TestForeignCheckpoint: a checkpoint that somebody else has written ends the job, and takes nothing away that has to stay.
+func TestForeignCheckpoint(t *testing.T) {
+	s := openStore(t)
+	s.index(t, `{"time": 1}`)
+	docs := lines(600, 15*time.Second)
+	s.insert(t, docs...)
+	o := s.options(purge.Ranges, hour)
+	for _, text := range []string{
+		`{"now": {"$numberLong": "1772366400000"}, "path": "time", "targets": [], "cells": [{"t": 99}], "total": 5}`,
+		`{"now": {"$numberLong": "1772366400000"}, "path": "time", "targets": [], "cells": [{"t": -1}]}`,
+		`{"now": {"$numberLong": "1772366400000"}, "path": "time", "targets": [{"name": "fla.log"}], "cells": [null]}`,
+		`{"filter": {}, "path": "time", "targets": [{"name": "fla.log", "index": "i"}], "cells": [{"t": 0}]}`,
+		`{"now": {"$numberLong": "1772366400000"}, "path": "time", "targets": [{"name": "fla.log", "index": "i"}], "cells": [{"t": 0}]}`,
+		`{"now": {"$numberLong": "1772366400000"}, "path": "time", "targets": [{"name": "fla.log", "index": "i"}], "cells": []}`,
+		`{"cells": "none"}`,
+	} {
+		job, err := purge.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := job.Step(t.Context(), bsontest.Doc(t, text), free{}); err == nil || !strings.Contains(err.Error(), "read the checkpoint") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	wantSame(t, s.all(t), docs)
+	// A range that reaches further than what was asked for takes no more than that.
+	job, err := purge.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wide := bsontest.Doc(t, `{"now": {"$numberLong": "1772366400000"}, "path": "time", "filter": {}, "total": -1, "targets": [{"name": "fla.log", "index": "i", "low": 1, "high": 2}],
+		"cells": [{"t": 0, "lo": {"$date": "1990-01-01T00:00:00Z"}, "hi": {"$date": "2090-01-01T00:00:00Z"}}]}`)
+	for range 100 {
+		out, err := job.Step(t.Context(), wide, free{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if wide = out.Checkpoint; out.Done {
+			break
+		}
+	}
+	wantSame(t, s.all(t), docs[360:])
+}

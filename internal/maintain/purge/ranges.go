@@ -2,6 +2,7 @@ package purge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -28,7 +29,7 @@ const cellsPerWorker = 16
 
 // rangesState is a checkpoint of Ranges.
 type rangesState struct {
-	Filter  bson.Document `bson:"filter"` // of what goes
+	Now     int64         `bson:"now"` // at the pass's beginning, in milliseconds
 	Path    string        `bson:"path"`
 	Targets []rangeTarget `bson:"targets"`
 	Cells   []*cell       `bson:"cells"`
@@ -54,6 +55,9 @@ func (r *ranging) Step(ctx context.Context, checkpoint bson.Document, pace maint
 	if err := driver.Unmarshal(checkpoint, &s); err != nil {
 		return maintain.Outcome{}, fmt.Errorf("read the checkpoint: %w", err)
 	}
+	if err := s.check(); err != nil {
+		return maintain.Outcome{}, maintain.Permanent(fmt.Errorf("read the checkpoint: %w", err))
+	}
 	if r.emptiers == nil {
 		if err := r.prepare(ctx, &s); err != nil {
 			return maintain.Outcome{}, err
@@ -78,12 +82,34 @@ func (r *ranging) Step(ctx context.Context, checkpoint bson.Document, pace maint
 	return out, err
 }
 
+// check says what is wrong with a checkpoint that somebody else has written.
+func (s *rangesState) check() error {
+	if s.Now <= 0 {
+		return errors.New("it has no time at which the pass began")
+	}
+	for _, c := range s.Cells {
+		if c == nil || c.Target < 0 || c.Target >= len(s.Targets) {
+			return errors.New("a range is of no target")
+		}
+		if c.Low.Type == 0 || c.High.Type == 0 {
+			return errors.New("a range has no end")
+		}
+	}
+	for _, t := range s.Targets {
+		if t.Low.Type == 0 || t.High.Type == 0 {
+			return errors.New("a target has no first or no last key")
+		}
+	}
+	return nil
+}
+
 // begin fixes what goes and cuts the key into cells.
 func (r *ranging) begin(ctx context.Context, pace maintain.Pace) (maintain.Outcome, error) {
 	if err := pace.Wait(ctx, 0, 0); err != nil {
 		return maintain.Outcome{}, err
 	}
-	what := r.options.Predicate.at(r.options.Clock())
+	now := r.options.Clock().UnixMilli()
+	what := r.options.Predicate.at(milliTime(now))
 	key := what.time
 	if key.path == "" {
 		var ok bool
@@ -97,7 +123,7 @@ func (r *ranging) begin(ctx context.Context, pace maintain.Pace) (maintain.Outco
 	if err != nil {
 		return maintain.Outcome{}, fmt.Errorf("list what documents go from: %w", err)
 	}
-	s := rangesState{Filter: what.filter, Path: key.path}
+	s := rangesState{Now: now, Path: key.path}
 	for _, t := range targets {
 		if err := r.cut(ctx, &s, what, key, t, len(targets)); err != nil {
 			return maintain.Outcome{}, err
@@ -157,6 +183,7 @@ func (r *ranging) prepare(ctx context.Context, s *rangesState) error {
 		byName[t.name()] = t
 	}
 	r.size = newSizing(r.options.Batch)
+	filter := r.options.Predicate.at(milliTime(s.Now)).filter
 	emptiers := make([]*emptier, len(s.Targets))
 	for i, saved := range s.Targets {
 		t, ok := byName[saved.Name]
@@ -165,12 +192,12 @@ func (r *ranging) prepare(ctx context.Context, s *rangesState) error {
 		}
 		a := access{saved.Index, saved.Held}
 		if r.lost {
-			if a, err = r.options.on(t).keyed(ctx, cut{filter: s.Filter}, s.Path); err != nil {
+			if a, err = r.options.on(t).keyed(ctx, cut{filter: filter}, s.Path); err != nil {
 				return err
 			}
 			s.Targets[i].Index, s.Targets[i].Held = a.index, a.held
 		}
-		emptiers[i] = r.options.emptier(ctx, r.options.on(t), s.Filter, s.Path, a, r.size)
+		emptiers[i] = r.options.emptier(ctx, r.options.on(t), filter, s.Path, a, r.size)
 	}
 	r.emptiers, r.lost = emptiers, false
 	return nil
