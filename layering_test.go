@@ -99,6 +99,7 @@ var may = map[string][]string{
 	"maintain/purge":      {"backend", "bson", "catalog", "deployment", "maintain", "mongoerr", "query", "route"},
 	"operation":           {"backend", "bson", "deployment", "mongoerr", "query"},
 	"maintain/kill":       {"bson", "maintain", "operation"},
+	"terminal":            {},
 	"survey":              {"backend", "bson", "deployment", "mongoerr", "operation", "query"},
 	"archive":             {"backend", "bson"},
 	"bson/bsontest":       {"bson"},

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -19,6 +21,7 @@ import (
 	"oxbow/internal/config"
 	"oxbow/internal/maintain"
 	"oxbow/internal/mongoerr"
+	"oxbow/internal/terminal"
 )
 
 // jobsOptions are the flags of all commands on jobs.
@@ -64,7 +67,9 @@ func (o *jobsOptions) on(ctx context.Context, run func(ctx context.Context, s *j
 	ctx, cancel := context.WithTimeout(ctx, 3*reachTime)
 	defer cancel()
 	s := &jobsServer{backend: b, store: maintain.NewStore(b, o.state)}
-	if err := s.askGateway(ctx); err != nil {
+	first, cancelFirst := context.WithTimeout(ctx, reachTime)
+	defer cancelFirst()
+	if err := s.askGateway(first); err != nil {
 		return fmt.Errorf("ask %s for its jobs: %w", withoutPassword(o.uri), err)
 	}
 	return run(ctx, s)
@@ -166,6 +171,10 @@ func (o *jobsOptions) listCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			return o.on(c.Context(), func(ctx context.Context, s *jobsServer) error {
 				list, err := s.list(ctx)
+				if s.gateway && mongoerr.Is(err, mongoerr.Unauthorized) {
+					fmt.Fprintf(c.ErrOrStderr(), "warning: jobs of the command line are not shown: %s\n", terminal.Text(err.Error()))
+					list, err = s.own, nil
+				}
 				if err != nil {
 					return err
 				}
@@ -191,7 +200,7 @@ func printJobs(w io.Writer, list []maintain.Status) error {
 		if s.Alert != "" {
 			reason = strings.TrimPrefix(reason+"; ALERT: "+s.Alert, "; ")
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", s.ID, s.Kind, dashed(s.Namespace), s.State, s.Documents, remaining(s), jobRate(s), eta(s), moment(s.Next), dashed(reason))
+		row(table, s.ID, s.Kind, dashed(s.Namespace), string(s.State), fmt.Sprint(s.Documents), remaining(s), jobRate(s), eta(s), moment(s.Next), dashed(reason))
 	}
 	return table.Flush()
 }
@@ -253,7 +262,7 @@ func printJob(w io.Writer, s *maintain.Status) error {
 	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	line := func(name, text string) {
 		if text != "" && text != "-" {
-			fmt.Fprintf(table, "%s\t%s\n", name, text)
+			row(table, name, text)
 		}
 	}
 	line("job", s.ID)
@@ -336,7 +345,7 @@ func entryLine(e *maintain.Entry) string {
 	if e.Reason != "" {
 		line += "; " + e.Reason
 	}
-	return line
+	return terminal.Text(line)
 }
 
 // orderCommand is a command that gives one order.
@@ -376,6 +385,9 @@ func (o *jobsOptions) setCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "set JOB", Short: "Change a job's limits and priority, also while it runs", Args: oneArgument("JOB"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if c.Flags().Changed("priority") && (priority < 1 || priority > maintain.MaxPriority) {
+				return fmt.Errorf("--priority: %d is not from 1 to %d", priority, maintain.MaxPriority)
+			}
 			order, err := limitOrder(documents, bytes, priority)
 			if err != nil {
 				return err
@@ -394,7 +406,8 @@ func limitOrder(documents, bytes string, priority int) (driver.D, error) {
 	var order driver.D
 	if documents != "" {
 		var n float64
-		if _, err := fmt.Sscanf(strings.TrimSuffix(documents, "/s")+" ", "%g ", &n); err != nil || n < 0 {
+		var err error
+		if n, err = strconv.ParseFloat(strings.TrimSuffix(documents, "/s"), 64); err != nil || !(n >= 0) || math.IsInf(n, 1) {
 			return nil, fmt.Errorf("--limit-documents: %q is no number of documents a second, such as 5000/s", documents)
 		}
 		order = append(order, driver.E{Key: "documents", Value: n})
@@ -423,7 +436,7 @@ func (o *jobsOptions) give(c *cobra.Command, id string, order driver.D) error {
 			return fmt.Errorf("%w: 'oxbow jobs list' names those that there are", err)
 		}
 		if err == nil {
-			fmt.Fprintf(c.OutOrStdout(), "ordered: %s\n", id)
+			fmt.Fprintf(c.OutOrStdout(), "ordered: %s\n", terminal.Text(id))
 		}
 		return err
 	})

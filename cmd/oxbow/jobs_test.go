@@ -172,3 +172,24 @@ func TestJobsOfADeployment(t *testing.T) {
 		}
 	}
 }
+
+// TestJobsForAMonitor: who may see a gateway's jobs and not the database of the command line's sees those, and is told of the others.
+func TestJobsForAMonitor(t *testing.T) {
+	t.Parallel()
+	var entry strings.Builder
+	if err := writeUser(&entry, "mon@admin", "tide"); err != nil {
+		t.Fatal(err)
+	}
+	users := strings.ReplaceAll(entry.String(), "roles: [readWrite]", "roles: [clusterMonitor]")
+	uri := openGateway(t, users+"collections:\n  fla.log: {time: {field: at, every: day}, keep: 7d}\n")
+	uri = strings.Replace(uri, "mongodb://", "mongodb://mon:tide@", 1)
+	stdout, stderr, err := oxbowCommand(t, nil, "jobs", "list", "--uri", uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantText(t, stdout, "retention:fla.log")
+	wantText(t, stderr, "jobs of the command line are not shown: ", "not authorized")
+	if strings.Contains(stdout+stderr, "tide") {
+		t.Error("the password is shown")
+	}
+}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"oxbow/internal/terminal"
 )
 
 // help is what a command does that only has subcommands; with Args: cobra.NoArgs an unknown one is an error.
@@ -45,7 +47,7 @@ func noEmptyText(c *cobra.Command) (err error) {
 
 func main() {
 	if err := rootCommand().Execute(); err != nil {
-		fmt.Fprintln(os.Stderr, "oxbow:", err)
+		fmt.Fprintln(terminal.Lines(os.Stderr), "oxbow:", err)
 		os.Exit(1)
 	}
 }

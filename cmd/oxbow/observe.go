@@ -16,6 +16,7 @@ import (
 
 	"oxbow/internal/deployment"
 	"oxbow/internal/survey"
+	"oxbow/internal/terminal"
 )
 
 // observeOptions are the flags of observe.
@@ -86,7 +87,7 @@ func observe(ctx context.Context, d *deployment.Deployment, o observeOptions, st
 	if o.json {
 		return printJSON(stdout, r)
 	}
-	return r.Print(stdout)
+	return r.Print(terminal.Lines(stdout))
 }
 
 // writePage writes a report as a page to a file.

@@ -15,6 +15,7 @@ import (
 
 	"oxbow/internal/deployment"
 	"oxbow/internal/operation"
+	"oxbow/internal/terminal"
 )
 
 // opsOptions are the flags that all of ops has.
@@ -34,6 +35,9 @@ func opsCommand() *cobra.Command {
 			"It works on any deployment, with or without a gateway; through a gateway it lists the gateway's commands.",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := chosen.check(); err != nil {
+				return err
+			}
 			return o.on(c.Context(), func(ctx context.Context, d *deployment.Deployment) error {
 				return listOperations(ctx, d, chosen, o.json, c.OutOrStdout(), c.ErrOrStderr())
 			})
@@ -70,6 +74,17 @@ type opsFilter struct {
 	comment, app string
 }
 
+// check refuses what would match nothing, whatever runs.
+func (f *opsFilter) check() error {
+	if database, collection, ok := strings.Cut(f.namespace, "."); f.namespace != "" && (!ok || database == "" || collection == "") {
+		return fmt.Errorf("--ns: %q is no namespace: write DATABASE.COLLECTION or DATABASE.*", f.namespace)
+	}
+	if f.older < 0 {
+		return fmt.Errorf("--older: %s is less than no time", f.older)
+	}
+	return nil
+}
+
 func (f *opsFilter) matches(o *operation.Operation) bool {
 	database, _ := o.Collection()
 	switch {
@@ -91,7 +106,7 @@ func chosenOperations(ctx context.Context, d *deployment.Deployment, f opsFilter
 		return nil, fmt.Errorf("list operations: %w", err)
 	}
 	for _, s := range silent {
-		fmt.Fprintf(stderr, "warning: %s does not tell what it runs: %s\n", s.Member, s.Why)
+		fmt.Fprintf(stderr, "warning: %s does not tell what it runs: %s\n", s.Member, terminal.Text(s.Why))
 	}
 	return slices.DeleteFunc(all, func(o operation.Operation) bool { return !f.matches(&o) }), nil
 }
@@ -121,10 +136,18 @@ func printOperations(w io.Writer, list []operation.Operation) error {
 	fmt.Fprintln(table, "AGE\tMEMBER\tOPID\tKIND\tNAMESPACE\tPLAN\tAPP\tASKS FOR")
 	for i := range list {
 		o := &list[i]
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", o.Age.Round(100*time.Millisecond), o.Member, o.Number(), o.Kind, o.Namespace,
-			orElse(o.Plan, "not reported"), orElse(o.App, "-"), asksFor(o))
+		cells := []string{o.Age.Round(100 * time.Millisecond).String(), o.Member, o.Number(), o.Kind, o.Namespace, orElse(o.Plan, "not reported"), orElse(o.App, "-"), asksFor(o)}
+		row(table, cells...)
 	}
 	return table.Flush()
+}
+
+// row writes a row of a table. Clients choose much of what stands in its cells.
+func row(table io.Writer, cells ...string) {
+	for i := range cells {
+		cells[i] = terminal.Text(cells[i])
+	}
+	fmt.Fprintln(table, strings.Join(cells, "\t"))
 }
 
 // asksFor is an operation's shape, with what else there is to know of it.
@@ -211,6 +234,9 @@ func killCommand(o *opsOptions) *cobra.Command {
 			"gone. What no application has sent is not killed. The number of an operation is one member's: where two have the same, --member says which.",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
 			return o.on(c.Context(), func(ctx context.Context, d *deployment.Deployment) error {
 				return killOperations(ctx, d, f, o.json, c.OutOrStdout(), c.ErrOrStderr())
 			})
@@ -234,7 +260,7 @@ func killOperations(ctx context.Context, d *deployment.Deployment, f opsFilter, 
 		return fmt.Errorf("%d members run an operation %s: say which with --member", len(list), f.opid)
 	}
 	if len(list) == 0 {
-		return errors.New("nothing runs that was asked for")
+		return errors.Join(errors.New("nothing runs that was asked for"), unknownMember(ctx, d, f.member))
 	}
 	done := make([]killed, len(list))
 	for i, shown := range shownOperations(list) {
@@ -255,6 +281,25 @@ func killOperations(ctx context.Context, d *deployment.Deployment, f opsFilter, 
 	return err
 }
 
+// unknownMember is an error that names the members that there are, where one that was asked for is none.
+func unknownMember(ctx context.Context, d *deployment.Deployment, member string) error {
+	if member == "" {
+		return nil
+	}
+	members, err := d.Members(ctx)
+	if err != nil {
+		return err
+	}
+	var hosts []string
+	for i := range members {
+		hosts = append(hosts, members[i].Host)
+	}
+	if slices.Contains(hosts, member) {
+		return nil
+	}
+	return fmt.Errorf("--member: there is no %q: there are %s", member, strings.Join(hosts, ", "))
+}
+
 func printKilled(w io.Writer, done []killed) error {
 	for _, k := range done {
 		what := "killed and gone"
@@ -264,7 +309,7 @@ func printKilled(w io.Writer, done []killed) error {
 		case !k.Gone:
 			what = fmt.Sprintf("killed, and still there after %s", operation.KillPatience)
 		}
-		if _, err := fmt.Fprintf(w, "%s on %s, %s on %s: %s\n", k.ID, k.Member, k.Kind, k.Namespace, what); err != nil {
+		if _, err := fmt.Fprintln(w, terminal.Text(fmt.Sprintf("%s on %s, %s on %s: %s", k.ID, k.Member, k.Kind, k.Namespace, what))); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"oxbow/internal/deployment"
 	"oxbow/internal/maintain/kill"
+	"oxbow/internal/terminal"
 )
 
 // watchOptions are the flags of ops watch.
@@ -88,7 +89,7 @@ func watchOperations(ctx context.Context, d *deployment.Deployment, w watchOptio
 			return nil
 		case err != nil && err.Error() != told:
 			told = err.Error()
-			fmt.Fprintf(stderr, "warning: %v\n", err)
+			fmt.Fprintf(stderr, "warning: %s\n", terminal.Text(err.Error()))
 		case err == nil:
 			told = ""
 		}
@@ -118,5 +119,6 @@ func printEvent(w io.Writer, e kill.Event, asJSON bool) {
 	case e.Action == "kill":
 		what += fmt.Sprintf(" in %d ms", e.Took)
 	}
-	fmt.Fprintln(w, strings.Join([]string{e.At.UTC().Format(time.RFC3339), e.Member, e.Operation, e.Kind, e.Namespace, e.Shape}, "  ")+": "+what+": "+e.Reason)
+	at := strings.Join([]string{e.At.UTC().Format(time.RFC3339), e.Member, e.Operation, e.Kind, e.Namespace, e.Shape}, "  ")
+	fmt.Fprintln(w, terminal.Text(at+": "+what+": "+e.Reason))
 }

@@ -112,7 +112,7 @@ func printPartitions(w io.Writer, all []partition) error {
 		if p.Slot != nil {
 			slot = fmt.Sprint(*p.Slot)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\n", p.Name, p.Backend, p.State, start, end, slot, p.Count, p.Size)
+		row(table, p.Name, p.Backend, p.State, start, end, slot, fmt.Sprint(p.Count), fmt.Sprint(p.Size))
 	}
 	return table.Flush()
 }

@@ -14,6 +14,7 @@ import (
 	"oxbow/internal/backend"
 	"oxbow/internal/maintain"
 	"oxbow/internal/maintain/purge"
+	"oxbow/internal/terminal"
 )
 
 // purgePlanOptions are the flags of purge plan.
@@ -209,6 +210,7 @@ func quote(text string) string {
 
 // print prints a plan as text.
 func (p *purgePlan) print(w io.Writer) error {
+	w = terminal.Lines(w)
 	c := p.Collection
 	fmt.Fprintf(w, "%s: %s documents, %s, indexes %s: %s\n", c.Namespace, figure(c.Documents), size(c.Bytes), size(c.IndexBytes), orElse(strings.Join(c.Indexes, " "), "none"))
 	fmt.Fprintf(w, "goes now: %s documents\n", figure(c.Matches))

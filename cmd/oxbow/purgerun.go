@@ -19,6 +19,7 @@ import (
 	"oxbow/internal/maintain"
 	"oxbow/internal/maintain/purge"
 	"oxbow/internal/schedule"
+	"oxbow/internal/terminal"
 	"oxbow/internal/throttle"
 )
 
@@ -149,6 +150,7 @@ const shownFirst = 10
 
 // dryRun prints the plan and the first documents that would go.
 func (o *purgeRunOptions) dryRun(ctx context.Context, p *purging, params *purge.Parameters, stdout io.Writer) error {
+	stdout = terminal.Lines(stdout)
 	plan, err := o.plan(ctx, p, params, purge.Assumptions{Workers: o.workers})
 	if err != nil {
 		return err
@@ -224,6 +226,7 @@ func (p *purging) report(w io.Writer, s *maintain.Status) {
 	if s.State != maintain.Done && s.Reason != "" {
 		why = "; " + s.Reason
 	}
+	w = terminal.Lines(w)
 	fmt.Fprintf(w, "%s: %s, %s documents gone, about %s left%s\n", s.ID, s.State, figure(s.Documents), figure(s.Remaining), why)
 	skipped := int64(0)
 	for _, skip := range s.Skipped {
@@ -327,7 +330,7 @@ func statusLine(s *maintain.Status) string {
 	if s.Reason != "" {
 		line += "; " + s.Reason
 	}
-	return line
+	return terminal.Text(line)
 }
 
 func (s *purgeShow) end() {
