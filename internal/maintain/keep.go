@@ -8,6 +8,8 @@ import (
 	"time"
 
 	driver "go.mongodb.org/mongo-driver/v2/bson"
+
+	"oxbow/internal/mongoerr"
 )
 
 // keep renews the lease, reads the orders and looks whether the run may go on, until it is over.
@@ -142,7 +144,9 @@ func (h *run) orderedEnd(o *Orders) *ending {
 	if stop := h.stopFile(h.spec); stop != "" {
 		return &ending{state: Held, reason: stop}
 	}
-	if !h.wants(h.spec) {
+	if now, ok := h.wanted(h.spec.ID); !ok {
+		return &ending{state: Waiting, reason: "it is no job of this process any more"}
+	} else if !now.same(h.spec) {
 		return &ending{state: Waiting, reason: "its specification has changed"}
 	}
 	return nil
@@ -239,7 +243,10 @@ func (h *run) tellEntry(e ending, free bool) error {
 	}
 	return h.store(func(ctx context.Context) error {
 		if told {
-			if err := h.opts.Store.keep(ctx, &entry); err != nil {
+			// Where a disk is full, that the job drops may be what frees it: it is done, and the lease is given back, whether or not there is room for its history.
+			if err := h.opts.Store.keep(ctx, &entry); mongoerr.Is(err, mongoerr.OutOfDiskSpace) {
+				h.tell(h.spec.ID, "there is no room for the history of a job", err)
+			} else if err != nil {
 				return err
 			}
 		}

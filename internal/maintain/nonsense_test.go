@@ -1,6 +1,7 @@
 package maintain
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -12,7 +13,9 @@ import (
 
 	driver "go.mongodb.org/mongo-driver/v2/bson"
 
+	"oxbow/internal/backend"
 	"oxbow/internal/bson"
+	"oxbow/internal/mongoerr"
 )
 
 // TestForeignDocuments: what somebody else has written into the jobs' collections keeps no job from being seen, run and removed, and is told by its name.
@@ -21,6 +24,7 @@ func TestForeignDocuments(t *testing.T) {
 		r.work = 1_000_000
 		p := r.start(nil, Spec{ID: "good", Kind: "toy"}, Spec{ID: "bad", Kind: "toy"})
 		defer p.stop()
+		time.Sleep(5 * time.Second) // both are stored, once
 		for _, doc := range []driver.D{
 			{{Key: "_id", Value: "bad"}, {Key: "lease", Value: "nobody's"}},
 			{{Key: "_id", Value: 7}, {Key: "state", Value: 7}},
@@ -101,6 +105,48 @@ func TestStopFileUnseen(t *testing.T) {
 		time.Sleep(time.Minute)
 		if s := p.status("a"); r.steps() != 0 || s.State != Held || !strings.Contains(s.Reason, "is not known") {
 			t.Errorf("%d steps: %+v", r.steps(), s)
+		}
+	})
+}
+
+// noRoom is a deployment that has no room for the history.
+type noRoom struct{ backend.Backend }
+
+func (b noRoom) Run(ctx context.Context, req *backend.Request) (bson.Document, error) {
+	if name, v, _ := bson.First(req.Body); name == "insert" {
+		if collection, _ := v.StringValueOK(); collection == historyStored {
+			return nil, mongoerr.New(mongoerr.OutOfDiskSpace, "no space left on device")
+		}
+	}
+	return b.Backend.Run(ctx, req)
+}
+
+// TestNoRoomForHistory: a job that is done on a full disk is done, also where nothing can be added to its history, and nobody waits for its lease.
+func TestNoRoomForHistory(t *testing.T) {
+	bubble(t, noon, func(t *testing.T, r *rig) {
+		begun := r.now()
+		p := r.process(func(o *Options) { o.Store = NewStore(noRoom{o.Store.run}, "jobs") })
+		s, err := p.Once(t.Context(), Spec{ID: "a", Kind: "toy"}, nil)
+		if took := r.now().Sub(begun); err != nil || s.State != Done || s.Owner != "" || took > 8*time.Second {
+			t.Errorf("after %s: %+v, %v", took, s, err)
+		}
+	})
+}
+
+// TestRemovedJobSaysSo: a job that a process runs no more is not said to have changed.
+func TestRemovedJobSaysSo(t *testing.T) {
+	bubble(t, noon, func(t *testing.T, r *rig) {
+		r.work = 1_000_000
+		p := r.start(nil, Spec{ID: "a", Kind: "toy"}, Spec{ID: "b", Kind: "toy"})
+		defer p.stop()
+		time.Sleep(10 * time.Second)
+		p.Set([]Spec{{ID: "b", Kind: "toy", Priority: 2}})
+		time.Sleep(10 * time.Second)
+		if s := p.status("a"); s.State != Waiting || s.Reason != "it is no job of this process any more" {
+			t.Errorf("%+v", s)
+		}
+		if h := p.history("b"); len(h) != 1 || h[0].Reason != "its specification has changed" {
+			t.Errorf("%+v", h)
 		}
 	})
 }

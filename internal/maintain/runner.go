@@ -223,12 +223,12 @@ func (r *Runner) end(id string) {
 	delete(r.mu.running, id)
 }
 
-// wants reports whether a specification is still the one that is to be run.
-func (r *Runner) wants(s *Spec) bool {
+// wanted is the specification that a job is to be run by now; false if it is not to be run any more.
+func (r *Runner) wanted(id string) (Spec, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now, ok := r.mu.specs[s.ID]
-	return ok && now.same(s)
+	now, ok := r.mu.specs[id]
+	return now, ok
 }
 
 // tell logs an error of a job, "" for all of them, unless it was logged last time; nil: it is over.

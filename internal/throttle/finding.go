@@ -12,6 +12,7 @@ type Finding struct {
 	Absent  string    // why it sees nothing here; "": it does. "off": it is turned off
 	Began   time.Time // of the look
 	At      time.Time // of its end; the zero time: it has not looked yet
+	Full    bool      // it failed because a disk is full
 }
 
 // timing is how often things happen. A change is acted on within looks + patience + ticks, below two seconds.
@@ -41,12 +42,12 @@ func (f *Finding) judged(now time.Time) Verdict {
 	return f.Verdict
 }
 
-// combine makes one verdict of all findings: the first stop, else the least share, raised by what hurries. Those of the probe named but are left out.
-func combine(now time.Time, findings []Finding, but string) Verdict {
+// combine makes one verdict of all findings: the first stop, else the least share, raised by what hurries. What says that a disk is full is left out for work that frees it.
+func combine(now time.Time, findings []Finding, frees bool) Verdict {
 	least, hurry := going, going
 	for i := range findings {
 		f := &findings[i]
-		if f.Probe == but {
+		if frees && (f.Probe == Disk || f.Full) {
 			continue
 		}
 		v := f.judged(now)

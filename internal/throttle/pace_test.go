@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"oxbow/internal/backend"
+	"oxbow/internal/bson"
 	"oxbow/internal/deployment"
 	"oxbow/internal/deployment/scripted"
 	"oxbow/internal/maintain"
@@ -196,6 +198,45 @@ func TestDropsGoOnWhenTheDiskIsFull(t *testing.T) {
 		time.Sleep(within)
 		if v := drops.Verdict(); v.State != throttle.Stop || v.Probe != throttle.Lag {
 			t.Errorf("drops with a lag: %v", v)
+		}
+	})
+}
+
+// full answers each write as a server does whose disk has no more room.
+type full struct{ backend.Backend }
+
+func (full) Run(context.Context, *backend.Request) (bson.Document, error) {
+	return nil, mongoerr.New(mongoerr.OutOfDiskSpace, "no space left on device, writes are refused until there is")
+}
+
+// TestDropsGoOnWhenTheCanaryFindsNoRoom: a canary that can't be written says that the disk is full; that stops deletes, and not what makes room for it.
+func TestDropsGoOnWhenTheCanaryFindsNoRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set := three()
+		set.Members[0].Data = full{}
+		th := started(t, set, throttle.On{Canary: backend.Namespace{Database: "oxbow_jobs", Collection: "canary"}})
+		deletes, drops := th.Pace(maintain.Limits{}), th.DropPace(maintain.Limits{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		waits := make(chan error, 1)
+		go func() { // the canary sings while a job asks
+			for {
+				if err := deletes.Wait(ctx, 1, 0); err != nil {
+					waits <- err
+					return
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+		}()
+		time.Sleep(10 * time.Second)
+		if v := deletes.Verdict(); v.State != throttle.Stop || !strings.Contains(v.Reason, "no space left") {
+			t.Errorf("deletes: %v", v)
+		}
+		if err := drops.Wait(ctx, 1, 0); err != nil {
+			t.Errorf("drops: %v: %v", err, drops.Verdict())
+		}
+		if err := <-waits; !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
 		}
 	})
 }

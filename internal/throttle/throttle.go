@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"oxbow/internal/mongoerr"
 )
 
 // Options configure a Throttle.
@@ -148,6 +150,7 @@ func (t *Throttle) look(ctx context.Context, p Probe) Finding {
 	var err error
 	f.Verdict, err = p.Look(ctx)
 	f.At = time.Now()
+	f.Full = mongoerr.Is(err, mongoerr.OutOfDiskSpace)
 	var absent Absent
 	switch {
 	case errors.As(err, &absent):
@@ -170,7 +173,7 @@ func (t *Throttle) tick(now time.Time) {
 	}
 	t.mu.ticked = now
 	t.countLocked(now, passed)
-	verdict, frees := combine(now, t.mu.findings, ""), combine(now, t.mu.findings, Disk)
+	verdict, frees := combine(now, t.mu.findings, false), combine(now, t.mu.findings, true)
 	if held, ok := t.mu.hold.over(now, verdict, t.mu.findings); ok {
 		verdict, frees = held, held
 	}
