@@ -17,8 +17,8 @@ import (
 	"oxbow/internal/query"
 )
 
-// interruptKeys is how many keys are looked at between two looks at the context and at the table.
-const interruptKeys = 128
+// interruptKeys is how many keys are looked at between two looks at the context and at the table: few, since a filter may take long over each.
+const interruptKeys = 16
 
 // maxSortBytes is the memory of one sort (https://www.mongodb.com/docs/manual/reference/limits/, Sort Operations).
 const maxSortBytes = 100 << 20

@@ -196,7 +196,10 @@ func (w *writer) changeGroup(t *Table, c *change, keys [][]byte) (done int, err 
 		}
 	}
 	for _, k := range keys {
-		more, err := g.one(k)
+		more, err := false, interrupted(w.ctx) // a filter may take long over each
+		if err == nil {
+			more, err = g.one(k)
+		}
 		if err != nil {
 			return done, errors.Join(g.commit(), err) // what the statement changed before stays changed
 		}
