@@ -15,6 +15,9 @@ func (d *Data) distinct(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
+	if err := d.guarded(ctx, a, req); err != nil {
+		return err
+	}
 	if a.source.Collection == nil {
 		return d.forwardRead(ctx, a.source.Backend, req, reply)
 	}

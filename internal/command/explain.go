@@ -28,6 +28,9 @@ func (d *Data) explain(ctx context.Context, req *Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
+	if err := d.guardedExplain(ctx, a, req, inner, e.Verbosity); err != nil {
+		return err
+	}
 	joins := false
 	if name == "aggregate" {
 		if joins, err = d.joinsLayout(a, inner); err != nil {

@@ -15,6 +15,9 @@ func (d *Data) findAndModify(ctx context.Context, req *Request, reply *Reply) er
 	if err != nil {
 		return err
 	}
+	if err := d.guarded(ctx, a, req); err != nil {
+		return err
+	}
 	if a.source.Collection == nil {
 		return d.forwardWrite(ctx, a, req, reply)
 	}

@@ -92,30 +92,33 @@ func (g Guarding) String() string {
 
 // guarded returns an error for a command that must not begin. It may say that a read goes elsewhere.
 func (d *Data) guarded(ctx context.Context, a view, req *Request) error {
-	cfg := a.snapshot.Config()
-	if !cfg.Guards(req.Name) {
+	cfg, kind := a.snapshot.Config(), guardedAs(req)
+	if !cfg.Guards(kind) {
 		return nil
 	}
 	rule := cfg.Guard(a.source.Database, a.source.Name)
-	action := rule.Of(req.Name)
+	action := rule.Of(kind)
 	if !action.Looks() {
 		return nil
 	}
 	for _, s := range scansOf(req) {
-		scan, documents, err := d.scans(ctx, a, req, &s, rule.Documents)
+		how, documents, err := d.scans(ctx, a, req, &s, rule.Documents)
 		switch {
+		case errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil:
+			d.noteUnknown(a, req, err) // the rest would wait as long
+			return nil
 		case err != nil:
 			d.noteUnknown(a, req, err)
-			return nil
-		case !scan:
+			continue
+		case how == served:
 			continue
 		case allowsScan(req.Comment):
 			d.table.deps.Counters.Guarded[GuardAllowed].Add(1)
 			return nil
 		case action.Refuses():
 			d.noteGuarded(GuardRefused, a, req, &s, documents)
-			return refusedScan(a, req, &s, documents, rule.Documents)
-		case action.Sends() && req.ReadPreference == nil && !req.InTransaction && levelOf(req.ReadConcern) != "linearizable" && !hasOutput(req):
+			return refusedScan(a, req, &s, how, documents, rule.Documents)
+		case action.Sends() && !req.explained && req.ReadPreference == nil && !req.InTransaction && levelOf(req.ReadConcern) != "linearizable" && !hasOutput(req):
 			d.noteGuarded(GuardSent, a, req, &s, documents)
 			req.preference = rule.Preference
 		default:
@@ -124,6 +127,34 @@ func (d *Data) guarded(ctx context.Context, a view, req *Request) error {
 		return nil
 	}
 	return nil
+}
+
+// guardedAs is the command as which a guard knows a request.
+func guardedAs(req *Request) string {
+	switch {
+	case req.Name != "findAndModify":
+		return req.Name
+	case truthy(req.Body, "remove"):
+		return "delete"
+	}
+	return "update"
+}
+
+// guardedExplain is guarded for a command that is explained in such a way that it runs (https://www.mongodb.com/docs/manual/reference/command/explain/).
+// It does not go elsewhere: what is asked for is how the primary does it.
+func (d *Data) guardedExplain(ctx context.Context, a view, req, inner *Request, verbosity string) error {
+	if verbosity == "queryPlanner" {
+		return nil
+	}
+	looked := &Request{Name: inner.Name, Argument: inner.Argument, Database: req.Database, Body: inner.Body, Sequences: req.Sequences, Conn: req.Conn,
+		Arguments: req.Arguments, began: req.began, explained: true}
+	if looked.Name == "findandmodify" {
+		looked.Name = "findAndModify"
+	}
+	if comment, ok := bson.Get(inner.Body, "comment"); ok && !allowsScan(looked.Comment) {
+		looked.Comment = comment
+	}
+	return d.guarded(ctx, a, looked)
 }
 
 // allowsScan reports whether a comment allows a command to read everything.
@@ -135,15 +166,30 @@ func allowsScan(comment bson.Value) bool {
 // scan is a command, or a statement of one, that may read a collection as a whole.
 type scan struct {
 	filter, sort bson.Document
+	distinct     string        // the field whose values are asked for; "": documents are
 	statement    bson.Document // of a write; nil: the command as a whole
 }
+
+// reading is how a command would be run.
+type reading uint8
+
+const (
+	served     reading = iota // by an index that narrows it, or on few documents
+	collection                // all documents are read
+	walked                    // an index is read as a whole, and filtered
+)
 
 // scansOf returns what of a command may read a whole collection and could be served by an index. What has neither a filter nor a sort reads all that there
 // is because it was told to, as MongoDB's own parameter notablescan takes it too.
 func scansOf(req *Request) []scan {
 	var all []scan
 	add := func(s scan) {
-		if len(s.filter) > len(emptyDocument) && !asksForID(s.filter) || len(s.sort) > len(emptyDocument) {
+		of := req.Body
+		if s.statement != nil {
+			of = s.statement
+		}
+		byID := asksForID(s.filter) && !choosesIndex(of)
+		if len(s.filter) > len(emptyDocument) && !byID || len(s.sort) > len(emptyDocument) || s.distinct != "" && !byID {
 			all = append(all, s)
 		}
 	}
@@ -154,8 +200,16 @@ func scansOf(req *Request) []scan {
 		}
 	case "count":
 		add(scan{filter: documentOf(req.Body, "query")})
+	case "distinct":
+		key, _ := bson.Get(req.Body, "key")
+		field, _ := key.StringValueOK()
+		add(scan{filter: documentOf(req.Body, "query"), distinct: field})
+	case "findAndModify":
+		add(scan{filter: documentOf(req.Body, "query"), sort: documentOf(req.Body, "sort")})
 	case "aggregate":
-		add(headOf(req.Body))
+		if !truthy(req.Body, "explain") {
+			add(headOf(req.Body))
+		}
 	case "delete":
 		req.eachStatement("deletes", func(s bson.Document) {
 			if limit, _ := bson.Get(s, "limit"); isZero(limit) {
@@ -208,6 +262,25 @@ func asksForID(filter bson.Document) bool {
 	return !strings.HasPrefix(first, "$") || first == "$eq" || first == "$in"
 }
 
+// choosesIndex reports whether a command names the index that serves it, or a collation, which the index on _id may not have.
+func choosesIndex(command bson.Document) bool {
+	_, hinted := bson.Get(command, "hint")
+	_, collated := bson.Get(command, "collation")
+	return hinted || collated
+}
+
+// dependsOnValue reports whether filters of one shape may differ in what an index is worth to them: with a regular expression, by its prefix, and $exists.
+func dependsOnValue(filter bson.Document) bool {
+	for it := bson.Elements(filter); len(filter) > 0 && it.Next(); {
+		v, key := it.Value(), string(it.Key())
+		if v.Type == bson.TypeRegex || key == "$regex" || key == "$exists" ||
+			(v.Type == bson.TypeDocument || v.Type == bson.TypeArray) && dependsOnValue(v.Data) {
+			return true
+		}
+	}
+	return false
+}
+
 func documentOf(doc bson.Document, key string) bson.Document {
 	v, _ := bson.Get(doc, key)
 	sub, _ := v.DocumentOK()
@@ -219,20 +292,20 @@ func isZero(v bson.Value) bool {
 	return ok && n.IsZero()
 }
 
-// scans reports whether what a command asks would read more documents than a limit for want of an index, and how many.
-func (d *Data) scans(ctx context.Context, a view, req *Request, s *scan, limit int64) (bool, int64, error) {
+// scans reports whether and how what a command asks would read more documents than a limit for want of an index, and how many.
+func (d *Data) scans(ctx context.Context, a view, req *Request, s *scan, limit int64) (reading, int64, error) {
 	g, now := d.guard, req.began
 	namespace := a.source.Namespace()
 	size := g.hash([]byte(namespace))
 	f := g.known(&g.sizes, size, now)
 	if f != nil && f.documents <= limit {
-		return false, 0, nil
+		return served, 0, nil
 	}
 	var room [512]byte
 	shape := query.AppendShape(query.AppendShape(room[:0], s.filter), s.sort)
-	key := g.hash([]byte(namespace), []byte(req.Name), shape, optionsOf(req, s))
+	key := g.hash([]byte(namespace), []byte(req.Name), shape, []byte(s.distinct), optionsOf(req, s))
 	if g.known(&g.served, key, now) != nil {
-		return false, 0, nil
+		return served, 0, nil
 	}
 	ctx, cancel := context.WithTimeout(exec.WithExchange(ctx, &exec.Exchange{}), guardPatience)
 	defer cancel()
@@ -240,23 +313,28 @@ func (d *Data) scans(ctx context.Context, a view, req *Request, s *scan, limit i
 	if f == nil {
 		n, err := d.documents(ctx, a, nil)
 		if err != nil {
-			return false, 0, err
+			return served, 0, err
 		}
 		g.note(&g.sizes, size, epoch, n, now.Add(guardKnows))
 		if n <= limit {
-			return false, 0, nil
+			return served, 0, nil
 		}
 	}
-	targets, whole, err := d.explainsScan(ctx, a, req, s)
+	targets, how, err := d.explainsScan(ctx, a, req, s)
 	if err != nil {
-		return false, 0, err
+		return served, 0, err
 	}
-	if !whole {
-		g.note(&g.served, key, epoch, 0, now.Add(guardKnows))
-		return false, 0, nil
+	if how == served {
+		if !dependsOnValue(s.filter) {
+			g.note(&g.served, key, epoch, 0, now.Add(guardKnows))
+		}
+		return served, 0, nil
 	}
 	n, err := d.documents(ctx, a, targets)
-	return n > limit, n, err
+	if n <= limit {
+		how = served
+	}
+	return how, n, err
 }
 
 // optionsOf are the bytes of what else decides which index serves a command.
@@ -286,20 +364,23 @@ func (d *Data) documents(ctx context.Context, a view, targets []plan.Target) (in
 	return d.Exec.Count(ctx, p)
 }
 
-// explainsScan asks how a statement would be run, and reports whether as a scan of the collection; and of which partitions. All partitions of a layout have the same
+// explainsScan asks how a statement would be run, and reports whether it reads the collection or an index as a whole; and of which partitions. All partitions of a layout have the same
 // indexes: one that is there tells for all.
-func (d *Data) explainsScan(ctx context.Context, a view, req *Request, s *scan) ([]plan.Target, bool, error) {
+func (d *Data) explainsScan(ctx context.Context, a view, req *Request, s *scan) ([]plan.Target, reading, error) {
 	inner := explainable(req, s)
 	if a.source.Collection == nil {
 		reply, err := d.Exec.Run(ctx, a.source.Backend, &backend.Request{Body: explainOf(inner.Body, a.source.Database)})
 		if err == nil {
 			err = backend.Check(reply)
 		}
-		return nil, err == nil && backend.ScansCollection(reply), err
+		if err != nil {
+			return nil, served, err
+		}
+		return nil, s.readingOf(reply), nil
 	}
 	p, err := d.planExplain(a, inner)
 	if err != nil {
-		return nil, false, err
+		return nil, served, err
 	}
 	all := p.Routed.Targets
 	for i := range all {
@@ -307,13 +388,24 @@ func (d *Data) explainsScan(ctx context.Context, a view, req *Request, s *scan) 
 		one.Routed.Targets = all[i : i+1]
 		parts, err := d.Exec.Explain(ctx, &one, "queryPlanner")
 		if err != nil {
-			return nil, false, err
+			return nil, served, err
 		}
 		if !backend.PlansNothing(parts[0]) {
-			return all, backend.ScansCollection(parts[0]), nil
+			return all, s.readingOf(parts[0]), nil
 		}
 	}
-	return all, false, nil
+	return all, served, nil
+}
+
+// readingOf tells from an explain's reply how a statement would be run. An index that is walked for its order serves the sort.
+func (s *scan) readingOf(explained bson.Document) reading {
+	switch {
+	case backend.ScansCollection(explained):
+		return collection
+	case len(s.filter) > len(emptyDocument) && len(s.sort) <= len(emptyDocument) && backend.WalksIndex(explained):
+		return walked
+	}
+	return served
 }
 
 // explainable is the command with one statement of it, and without what is the client's alone.
@@ -346,18 +438,34 @@ func explainOf(command bson.Document, database string) bson.Document {
 
 // refusedScan is the error that a client gets, of the code that a server gives with notablescan
 // (https://www.mongodb.com/docs/manual/reference/parameters/#mongodb-parameter-param.notablescan).
-func refusedScan(a view, req *Request, s *scan, documents, limit int64) error {
+func refusedScan(a view, req *Request, s *scan, how reading, documents, limit int64) error {
 	wants := "no index would help it"
-	if keys := query.WantedIndexes(s.filter, s.sort); keys != nil {
+	what := "all of"
+	if how == walked {
+		what, wants = "a whole index over", "only an index whose first field the filter narrows to a range would help it"
+	} else if keys := query.WantedIndexes(s.filter, s.order()); keys != nil {
 		wants = "make its index: " + query.CreateIndexes(a.source.Database, a.source.Name, keys)
 	}
-	return mongoerr.New(mongoerr.NoQueryExecutionPlans, "No indexed plans available: %s with %s on %s would read all of %d documents, "+
-		"and more than %d are guarded; %s, or allow it with comment: %q", req.Name, s.text(), a.source.Namespace(), documents, limit, wants, backend.AllowScan)
+	return mongoerr.New(mongoerr.NoQueryExecutionPlans, "No indexed plans available: %s with %s on %s would read %s %d documents, "+
+		"and more than %d are guarded; %s, or allow it with comment: %q", req.Name, s.text(), a.source.Namespace(), what, documents, limit, wants, backend.AllowScan)
+}
+
+// order is what the keys of an index are to give in order: those that are sorted by, or whose values are asked for.
+func (s *scan) order() bson.Document {
+	if s.distinct == "" {
+		return s.sort
+	}
+	at, dst := bsoncore.AppendDocumentStart(nil)
+	dst, _ = bsoncore.AppendDocumentEnd(bsoncore.AppendInt32Element(dst, s.distinct, 1), at)
+	return dst
 }
 
 // text is the shape of what is asked.
 func (s *scan) text() string {
 	text := query.AppendShape(nil, s.filter)
+	if s.distinct != "" {
+		text = append(append(text, " for the values of "...), s.distinct...)
+	}
 	if len(s.sort) > len(emptyDocument) {
 		text = append(append(text, " sorted by "...), bson.Value{Type: bson.TypeDocument, Data: s.sort}.String()...)
 	}

@@ -26,6 +26,7 @@ type Request struct {
 	exchange   exec.Exchange // of the data commands
 	preference bson.Document // the read preference of its collection, where the client names none; nil: the primary
 	composed   bool          // it is made of parts here: its collection has a layout
+	explained  bool          // it is the command of an explain
 	failed     bool          // a statement of it failed, which ends a transaction
 
 	Name     string // of the command, as the table spells it

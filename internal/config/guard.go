@@ -33,6 +33,7 @@ var guardActions = []string{"allow", "log", "refuse", "send"}
 // guardedCommands are the kinds by their keys, writes first, and the commands that they are.
 var guardedCommands = [...]struct{ key, command string }{
 	{"remove", "delete"}, {"update", "update"}, {"find", "find"}, {"count", "count"}, {"aggregate", "aggregate"},
+	{"distinct", "distinct"},
 }
 
 // guardedWrites is how many of guardedCommands are writes, which have no action send and are refused where a guard says nothing of them.
@@ -133,7 +134,7 @@ func (cfg *Config) readGuard(m *mapping, name string, backends []string) {
 	if to := of.take("to"); to != nil {
 		g.Preference = readPreference(m.report, to, of.child("to"))
 	}
-	of.close("documents", "remove", "update", "find", "count", "aggregate", "to")
+	of.close("documents", "remove", "update", "find", "count", "aggregate", "distinct", "to")
 	cfg.checkSent(of, &g, at, backends)
 	if cfg.guards == nil {
 		cfg.guards = map[string]Guard{}

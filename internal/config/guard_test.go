@@ -19,9 +19,9 @@ collections:
   db.plain: {guard: {find: refuse}}
 `)
 	for _, test := range []struct{ database, collection, want string }{
-		{"db", "laid", `7 log allow send allow allow {"mode": "secondary","tags": [{"use": "reports"}]}`},
-		{"db", "plain", `500 refuse allow refuse allow allow {"mode": "secondary","tags": [{"use": "reports"}]}`},
-		{"else", "c", `500 refuse allow log allow allow `},
+		{"db", "laid", `7 log allow send allow allow allow {"mode": "secondary","tags": [{"use": "reports"}]}`},
+		{"db", "plain", `500 refuse allow refuse allow allow allow {"mode": "secondary","tags": [{"use": "reports"}]}`},
+		{"else", "c", `500 refuse allow log allow allow allow `},
 	} {
 		g := cfg.Guard(test.database, test.collection)
 		got := fmt.Sprint(g.Documents)

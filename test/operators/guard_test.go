@@ -12,7 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// commands are the five kinds that a guard concerns, on a field that has no index at first.
+// commands are the kinds that a guard concerns, on a field that has no index at first.
 var commands = map[string]func(context.Context, *mongo.Collection, bson.D, any) error{
 	"remove": func(ctx context.Context, c *mongo.Collection, filter bson.D, comment any) error {
 		_, err := c.DeleteMany(ctx, filter, options.DeleteMany().SetComment(comment))
@@ -21,6 +21,13 @@ var commands = map[string]func(context.Context, *mongo.Collection, bson.D, any) 
 	"update": func(ctx context.Context, c *mongo.Collection, filter bson.D, comment any) error {
 		_, err := c.UpdateMany(ctx, filter, bson.D{{Key: "$set", Value: bson.D{{Key: "seen", Value: true}}}}, options.UpdateMany().SetComment(comment))
 		return err
+	},
+	"findAndModify": func(ctx context.Context, c *mongo.Collection, filter bson.D, comment any) error {
+		set := bson.D{{Key: "$set", Value: bson.D{{Key: "seen", Value: true}}}}
+		return c.FindOneAndUpdate(ctx, filter, set, options.FindOneAndUpdate().SetComment(comment)).Err()
+	},
+	"distinct": func(ctx context.Context, c *mongo.Collection, filter bson.D, comment any) error {
+		return c.Distinct(ctx, "flag", filter, options.Distinct().SetComment(comment)).Err()
 	},
 	"find": func(ctx context.Context, c *mongo.Collection, filter bson.D, comment any) error {
 		return c.FindOne(ctx, filter, options.FindOne().SetComment(comment)).Err()
@@ -55,7 +62,7 @@ func wantRefused(t *testing.T, what string, err error, wants ...string) {
 // TestGuard: what no index serves is refused on a large collection, plain or laid out, embedded or on another server; it goes through with an index, on
 // a small collection, by _id, without a filter, and where its comment allows it.
 func TestGuard(t *testing.T) {
-	const rules = "guard: {documents: 50, find: refuse, count: refuse, aggregate: refuse}\n"
+	const rules = "guard: {documents: 50, find: refuse, count: refuse, aggregate: refuse, distinct: refuse}\n"
 	behind, _ := open(t, "catalog: behind\n")
 	for name, client := range map[string]*mongo.Client{
 		"plain":  clientOf(t, "", rules),
