@@ -15,14 +15,17 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"oxbow/internal/archive"
 	"oxbow/internal/backend"
+	"oxbow/internal/bson"
 	"oxbow/internal/config"
 	"oxbow/internal/deployment"
 	"oxbow/internal/maintain"
 	"oxbow/internal/maintain/purge"
 	"oxbow/internal/operation"
+	"oxbow/internal/terminal"
 	"oxbow/internal/throttle"
 )
 
@@ -118,6 +121,7 @@ type purging struct {
 	throttle *throttle.Throttle
 	paced    atomic.Pointer[throttle.Pace] // of the job that runs
 	archives []*archive.Archive            // that were opened
+	unlisted error                         // why the last of them could not be closed
 	log      *slog.Logger
 }
 
@@ -183,13 +187,46 @@ func (p *purging) kind() maintain.Kind {
 		Names: func(string) backend.Backend { return p.Whole() },
 		OpenArchive: func(dir string, rotate int64) (purge.ClosingArchive, error) {
 			a, err := archive.Open(archive.Options{Dir: dir, Rotate: rotate})
-			if err == nil {
-				p.archives = append(p.archives, a)
+			if err != nil {
+				return nil, err
 			}
-			return a, err
+			p.archives = append(p.archives, a)
+			return noted{a, &p.unlisted}, nil
 		},
 		Log: p.log,
 	})
+}
+
+// noted is an archive whose end is noted.
+type noted struct {
+	*archive.Archive
+	end *error
+}
+
+// Close closes the archive.
+func (n noted) Close() error {
+	*n.end = n.Archive.Close()
+	return *n.end
+}
+
+// warnOfNothing tells of a collection that is not there, which looks like one that holds nothing that goes.
+func (p *purging) warnOfNothing(ctx context.Context, stderr io.Writer) {
+	body := backend.Command(p.ns.Database, func(dst []byte) []byte {
+		dst = bsoncore.AppendInt32Element(dst, "listCollections", 1)
+		dst = bsoncore.AppendDocumentElement(dst, "filter", bsoncore.NewDocumentBuilder().AppendString("name", p.ns.Collection).Build())
+		return bsoncore.AppendBooleanElement(dst, "nameOnly", true)
+	})
+	reply, err := backend.Ask(ctx, p.Whole(), body)
+	if err != nil {
+		return // who may not list it finds out what it holds
+	}
+	c, err := backend.ParseCursorReply(reply)
+	if err != nil {
+		return
+	}
+	if there := bson.Elements(c.Batch); !there.Next() {
+		fmt.Fprintf(stderr, "warning: there is no collection %s now\n", terminal.Text(p.ns.String()))
+	}
 }
 
 // pace is the throttle for a job; one that drops is let through where the disk is full.

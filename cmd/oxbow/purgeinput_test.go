@@ -1,8 +1,12 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"oxbow/internal/archive"
 )
 
 // TestPurgeInput: what is wrong with what was asked for is said, by its name, before anything is sent: there is no server here to send it to.
@@ -40,5 +44,44 @@ func TestPurgeInput(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error()+stderr, want) || stdout != "" {
 			t.Errorf("%s: %v, %s%s; want only an error with %q", strings.Join(args, " "), err, stdout, stderr, want)
 		}
+	}
+}
+
+// TestPurgeOfNothing: a collection that is not there is told apart from one that holds nothing that goes.
+func TestPurgeOfNothing(t *testing.T) {
+	t.Parallel()
+	uri := openGateway(t, "")
+	c, docs := purgedLines(t, uri, true)
+	for ns, want := range map[string]bool{"fla.lag": true, "fla.log": false} {
+		_, stderr, err := oxbowCommand(t, nil, "purge", "run", "--uri", uri, "--ns", ns, "--time-field", "time", "--before", "2000-01-01", "--throttle", unthrottled, "--strategy", "ids")
+		if told := strings.Contains(stderr, "there is no collection "+ns); err != nil || told != want {
+			t.Errorf("%s: %v\n%s", ns, err, stderr)
+		}
+	}
+	wantLeft(t, c, docs)
+}
+
+// TestPurgeWithoutLists: a run whose archive could not be put into its lists does not end as if it had been.
+func TestPurgeWithoutLists(t *testing.T) {
+	t.Parallel()
+	uri := openGateway(t, "")
+	c, docs := purgedLines(t, uri, true)
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, archive.Checksums), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := oxbowCommand(t, nil, purgeArgs("run", uri, "--strategy", "ids", "--archive", dir)...)
+	if err == nil || !strings.Contains(err.Error(), "not in the archive's lists") {
+		t.Errorf("%v", err)
+	}
+	wantLeft(t, c, docs[120:])
+	if err := os.Remove(filepath.Join(dir, archive.Checksums)); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, err := oxbowCommand(t, nil, purgeArgs("run", uri, "--strategy", "ids", "--archive", dir)...); err != nil {
+		t.Errorf("%v\n%s", err, stderr)
+	}
+	if entries, err := archive.Entries(dir); err != nil || len(entries) != 1 || entries[0].Documents != 120 {
+		t.Errorf("%+v, %v", entries, err)
 	}
 }

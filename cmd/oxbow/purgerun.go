@@ -141,6 +141,9 @@ func runPurge(ctx context.Context, o *purgeRunOptions, stdout, stderr io.Writer)
 		if o.dry {
 			return o.dryRun(ctx, p, params, stdout)
 		}
+		if params.Strategy != purge.Drop {
+			p.warnOfNothing(ctx, stderr)
+		}
 		return p.run(ctx, spec, o.state, stdout, stderr)
 	})
 }
@@ -210,6 +213,8 @@ func (p *purging) run(ctx context.Context, spec maintain.Spec, state string, std
 	switch {
 	case err != nil:
 		return err
+	case status.State == maintain.Done && p.unlisted != nil:
+		return fmt.Errorf("what went is archived, but not in the archive's lists; they are made whole when its folder is opened again: %w", p.unlisted)
 	case status.State == maintain.Done:
 		return nil
 	case status.State == maintain.Failed:
