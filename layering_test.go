@@ -100,7 +100,7 @@ var may = map[string][]string{
 	"operation":           {"backend", "bson", "deployment", "mongoerr", "query"},
 	"maintain/kill":       {"bson", "maintain", "operation"},
 	"terminal":            {},
-	"survey":              {"backend", "bson", "deployment", "mongoerr", "operation", "query"},
+	"survey":              {"backend", "bson", "deployment", "mongoerr", "operation", "query", "terminal"},
 	"archive":             {"backend", "bson"},
 	"bson/bsontest":       {"bson"},
 	"bench":               {},

@@ -71,7 +71,7 @@ func observe(ctx context.Context, d *deployment.Deployment, o observeOptions, st
 	}
 	thresholds.Backup, thresholds.ResyncBytes = o.backup, o.resync<<20
 	if f, ok := stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		o.Progress = func(what string) { fmt.Fprintf(stderr, "\r\x1b[K%s", what) }
+		o.Progress = func(what string) { fmt.Fprintf(stderr, "\r\x1b[K%s", terminal.Text(what)) }
 		defer fmt.Fprint(stderr, "\r\x1b[K")
 	}
 	s, err := survey.Gather(ctx, d, o.Options)

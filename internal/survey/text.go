@@ -6,6 +6,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"oxbow/internal/terminal"
 )
 
 // Report is a survey with what was found: what JSON and the page show.
@@ -22,9 +24,9 @@ func (r *Report) Print(w io.Writer) error {
 		if f.Serious {
 			mark = "SERIOUS"
 		}
-		fmt.Fprintf(w, "%s  %s  %s\n  %s\n  %s\n", mark, f.ID, f.About, f.Title, f.Evidence)
+		fmt.Fprintf(w, "%s  %s  %s\n  %s\n  %s\n", mark, f.ID, terminal.Text(f.About), terminal.Text(f.Title), terminal.Text(f.Evidence))
 		for _, m := range f.Mend {
-			fmt.Fprintf(w, "  > %s\n", m)
+			fmt.Fprintf(w, "  > %s\n", terminal.Text(m))
 		}
 		fmt.Fprintln(w)
 	}
@@ -40,7 +42,7 @@ func (r *Report) Print(w io.Writer) error {
 		return err
 	}
 	for _, m := range s.Missing {
-		fmt.Fprintf(w, "not reported: %s\n", m)
+		fmt.Fprintf(w, "not reported: %s\n", terminal.Text(m))
 	}
 	return nil
 }
@@ -68,8 +70,8 @@ func (r *Report) printCollections(w io.Writer) error {
 	fmt.Fprintln(table, "COLLECTION\tDOCUMENTS\tDATA\tON DISK\tREUSABLE\tINDEXES\tGROWTH\tCHANGES/DAY\tTIME FIELD\tOLDEST")
 	for i := range r.Survey.Collections {
 		c := &r.Survey.Collections[i]
-		fmt.Fprintln(table, strings.Join([]string{c.Namespace, number(c.Documents), size(c.DataBytes), size(c.StorageBytes), size(c.ReusableBytes), size(c.IndexBytes), r.Growth(c),
-			c.ChangesPerDay(), c.TimeShown(), c.OldestShown()}, "\t"))
+		fmt.Fprintln(table, strings.Join([]string{terminal.Text(c.Namespace), number(c.Documents), size(c.DataBytes), size(c.StorageBytes), size(c.ReusableBytes), size(c.IndexBytes), r.Growth(c),
+			c.ChangesPerDay(), terminal.Text(c.TimeShown()), c.OldestShown()}, "\t"))
 	}
 	if err := table.Flush(); err != nil {
 		return err
