@@ -234,14 +234,24 @@ func (p *parameters) filter(key string) {
 // instead of one document: what follows one would be left out, and null would be no filter, so that more matched than was asked for.
 func ParseFilter(text string) (driver.Raw, error) {
 	if !json.Valid([]byte(text)) || !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		if most := 80; len(text) > most {
+			text = strings.ToValidUTF8(text[:most], "") + "…"
+		}
 		return nil, fmt.Errorf("%q is not one JSON document", text)
 	}
 	var filter driver.Raw
 	if err := driver.UnmarshalExtJSON([]byte(text), false, &filter); err != nil {
 		return nil, err
 	}
+	if bson.Validate(filter, mostFilterDepth) != nil {
+		return nil, fmt.Errorf("the filter is nested deeper than %d levels", mostFilterDepth)
+	}
 	return filter, nil
 }
+
+// mostFilterDepth leaves room for what stands around a filter in commands and in a job's document: MongoDB takes 100 levels
+// (https://www.mongodb.com/docs/manual/reference/limits/#mongodb-limit-Nested-Depth-for-BSON-Documents).
+const mostFilterDepth = 80
 
 func (p *parameters) document(at ast.Node) bson.Document {
 	doc, err := driver.Marshal(append(driver.D{}, p.doc...)) // a nil one is no document

@@ -84,3 +84,24 @@ func TestJobErrors(t *testing.T) {
 		}
 	}
 }
+
+func TestParseFilter(t *testing.T) {
+	nested := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
+	if doc, err := ParseFilter(nested(mostFilterDepth)); err != nil || doc.Validate() != nil {
+		t.Errorf("%v, %v", doc, err)
+	}
+	for text, want := range map[string]string{
+		nested(mostFilterDepth + 1):   "deeper than 80 levels",
+		nested(150):                   "deeper than 80 levels",
+		nested(150) + " {}":           "… is not one JSON document",
+		strings.Repeat("größer", 100): "… is not one JSON document",
+		`{"a": 1} {"b": 2}`:           "is not one JSON document",
+		"null":                        "is not one JSON document",
+		`{"a": {"$oid": "12"}}`:       "ObjectID",
+		"{\"a\": \"" + "\\u0000\", \"a\\u0000b\": 1}": "null bytes",
+	} {
+		if _, err := ParseFilter(text); err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "…\"", "…"), want) || len(err.Error()) > 300 {
+			t.Errorf("%.50s: %v, want %s", text, err, want)
+		}
+	}
+}
