@@ -344,14 +344,33 @@ func (j jobCommands) List(ctx context.Context) ([]bson.Document, error) {
 
 // History implements command.Jobs.
 func (j jobCommands) History(ctx context.Context, id string) ([]bson.Document, error) {
-	if ns, ok := strings.CutPrefix(id, partition.JobPrefix); ok {
-		return documents(j.gateway.runner.Entries(ns))
+	var list []maintain.Entry
+	var err error
+	ns, retention := strings.CutPrefix(id, partition.JobPrefix)
+	if retention {
+		list = j.gateway.runner.Entries(ns)
+	} else {
+		list, err = j.runner.Store().History(ctx, id, 0)
 	}
-	list, err := j.runner.Store().History(ctx, id, 0)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case len(list) > 0:
+		return documents(list)
+	case retention && !slices.ContainsFunc(j.gateway.runner.Statuses(), func(s maintain.Status) bool { return s.ID == id }):
+		err = maintain.ErrNoJob
+	case !retention:
+		_, err = j.runner.Store().Get(ctx, id, j.gateway.options.now())
 	}
-	return documents(list)
+	return []bson.Document{}, unknownJob(id, err)
+}
+
+// unknownJob is an error as a client gets it, of the code for a job that is not there.
+func unknownJob(id string, err error) error {
+	if errors.Is(err, maintain.ErrNoJob) {
+		return mongoerr.New(mongoerr.NoSuchKey, "there is no job %s", id)
+	}
+	return err
 }
 
 // Order implements command.Jobs.
@@ -372,10 +391,7 @@ func (j jobCommands) Order(ctx context.Context, id string, order bson.Document) 
 	default:
 		err = j.runner.Store().Order(ctx, id, o)
 	}
-	if errors.Is(err, maintain.ErrNoJob) {
-		return mongoerr.New(mongoerr.NoSuchKey, "there is no job %s", id)
-	}
-	return err
+	return unknownJob(id, err)
 }
 
 func documents[T any](list []T) ([]bson.Document, error) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"oxbow/internal/archive"
+	"oxbow/internal/maintain/purge"
 )
 
 // TestPurgeInput: what is wrong with what was asked for is said, by its name, before anything is sent: there is no server here to send it to.
@@ -32,7 +33,8 @@ func TestPurgeInput(t *testing.T) {
 		"512 bytes":                             run("--strategy", "ids", "--id", strings.Repeat("x", 3000)),
 		"\"null\" is not one JSON document":     run("--strategy", "ids", "--where", "null"),
 		"drop takes whole collections":          run("--strategy", "drop", "--where", `{"a": 1}`),
-		"can't be archived before":              run("--strategy", "ttl", "--archive", "folder"),
+		"can't be archived before":              {"purge", "run", "--uri", "mongodb://127.0.0.1:1", "--ns", "fla.log", "--strategy", "ttl", "--archive", "folder"},
+		"ttl has no use for a time field":       run("--strategy", "ttl"),
 		"\"t.a\" is no template":                run("--strategy", "drop", "--parts", "t.a"),
 		"nothing says what goes":                {"purge", "run", "--uri", "mongodb://127.0.0.1:1", "--ns", "fla.log", "--strategy", "ids", "--where", "{}"},
 		"nothing lies before 2001-02-01T00:00:": run("--strategy", "ids", "--before", "2001-02-01", "--from", "2030-01-01"),
@@ -83,5 +85,15 @@ func TestPurgeWithoutLists(t *testing.T) {
 	}
 	if entries, err := archive.Entries(dir); err != nil || len(entries) != 1 || entries[0].Documents != 120 {
 		t.Errorf("%+v, %v", entries, err)
+	}
+}
+
+// TestPurgePlanOfTTL: the command that a plan prints for the server's own expiry is taken as it is: it has nothing that ttl has no use for.
+func TestPurgePlanOfTTL(t *testing.T) {
+	t.Parallel()
+	o := &purgeOptions{uri: "mongodb://127.0.0.1:1", ns: "fla.log", field: "time", unit: "date", before: "1d", where: `{"a": 1}`, documents: "10/s"}
+	const want = "oxbow purge run --uri mongodb://127.0.0.1:1 --ns fla.log --strategy ttl --limit-documents 10/s"
+	if got := o.command(&purge.Plan{Winner: purge.TTL}); got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -188,10 +188,15 @@ func (o *purgeOptions) command(p *purge.Plan) string {
 			args = append(args, fmt.Sprintf("--workers %d", e.Workers))
 		}
 	}
-	for _, f := range []struct{ name, value string }{
+	what := []struct{ name, value string }{
 		{"time-field", o.field}, {"unit", o.unit}, {"before", o.before}, {"from", o.from}, {"where", o.where}, {"parts", o.parts}, {"zone", o.zone},
+	}
+	if p.Winner == purge.TTL { // what goes is what the index says
+		what = nil
+	}
+	for _, f := range append(what, []struct{ name, value string }{
 		{"limit-documents", o.documents}, {"limit-bytes", o.bytes}, {"throttle", o.throttle},
-	} {
+	}...) {
 		passedOver := f.name == "unit" && (o.field == "" || f.value == "date") || (f.name == "parts" || f.name == "zone") && p.Winner != purge.Drop
 		if f.value != "" && !passedOver {
 			args = append(args, "--"+f.name+" "+quote(f.value))

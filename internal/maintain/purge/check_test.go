@@ -41,6 +41,9 @@ func TestCheck(t *testing.T) {
 	if err := purge.Check(specOf(t, "fla.log", ids), "jobs"); err != nil {
 		t.Fatal(err)
 	}
+	if err := purge.Check(specOf(t, "fla.log", purge.Parameters{Strategy: purge.TTL}), "jobs"); err != nil {
+		t.Errorf("ttl by itself: %v", err)
+	}
 	for want, change := range map[string]func(p *purge.Parameters){
 		"workers are 1 to 1000, not -3":      func(p *purge.Parameters) { p.Strategy, p.Workers = purge.Ranges, -3 },
 		"workers are 1 to 1000, not 1000000": func(p *purge.Parameters) { p.Strategy, p.Workers = purge.Ranges, 1_000_000 },
@@ -55,7 +58,14 @@ func TestCheck(t *testing.T) {
 		"an age can't be negative":           func(p *purge.Parameters) { p.Strategy, p.Age = purge.Drop, -day },
 		"not both":                           func(p *purge.Parameters) { p.Strategy, p.Before = purge.Drop, now },
 		"nothing lies before":                func(p *purge.Parameters) { p.Age, p.Before, p.From = 0, now, now },
-		"can't be archived before":           func(p *purge.Parameters) { p.Strategy, p.Archive = purge.TTL, "folder" },
+		"can't be archived before":           func(p *purge.Parameters) { *p = purge.Parameters{Strategy: purge.TTL, Archive: "folder"} },
+		"ttl has no use for a time before":   func(p *purge.Parameters) { *p = purge.Parameters{Strategy: purge.TTL, Before: now} },
+		"ttl has no use for a time from":     func(p *purge.Parameters) { *p = purge.Parameters{Strategy: purge.TTL, From: now} },
+		"ttl has no use for a filter": func(p *purge.Parameters) {
+			*p = purge.Parameters{Strategy: purge.TTL, Where: []byte(bsontest.Doc(t, `{"a": 1}`))}
+		},
+		"ttl has no use for batch":           func(p *purge.Parameters) { *p = purge.Parameters{Strategy: purge.TTL, Batch: 10} },
+		"ttl has no use for the greatest":    func(p *purge.Parameters) { *p = purge.Parameters{Strategy: purge.TTL, MaxRatio: 3} },
 		"is no template":                     func(p *purge.Parameters) { p.Strategy, p.Parts = purge.Drop, "fla.log" },
 		"database admin is the servers' own": func(p *purge.Parameters) { p.Strategy, p.Parts = purge.Drop, "admin.log{yymmdd}" },
 		"read the filter":                    func(p *purge.Parameters) { p.Where = []byte(bsontest.Doc(t, `{"$foo": 1}`)) },

@@ -80,6 +80,7 @@ func (p *Parameters) Predicate() (Predicate, error) {
 
 // unused returns an error for a parameter that the strategy would pass over.
 func (p *Parameters) unused() error {
+	deleting := slices.DeleteFunc(Strategies(), func(s Strategy) bool { return s == TTL })
 	for _, use := range []struct {
 		name  string
 		given bool
@@ -91,6 +92,12 @@ func (p *Parameters) unused() error {
 		{"unpaced", p.Unpaced, []Strategy{Slices, Nightly}},
 		{"export", p.Export != 0, []Strategy{IDs}},
 		{"parts", p.Parts != "", []Strategy{Drop}},
+		{"a time field", p.Field != "" || p.Unit != "", deleting},
+		{"a time before which documents go", p.Age != 0 || !p.Before.IsZero(), deleting},
+		{"a time from which documents go", !p.From.IsZero(), deleting},
+		{"a filter", len(p.Where) > 0, deleting},
+		{"batch", p.Batch != 0, deleting},
+		{"the greatest ratio", p.MaxRatio != 0, deleting},
 	} {
 		if use.given && !slices.Contains(use.by, p.Strategy) {
 			return fmt.Errorf("%s has no use for %s", p.Strategy, use.name)
