@@ -2,6 +2,7 @@ package maintain
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -28,8 +29,8 @@ type turn struct {
 	had     time.Duration // of time, divided by weight
 	holding bool
 	from    time.Duration
-	granted chan struct{}
-	waiting int // questions to the throttle that wait
+	granted chan struct{} // closed when the turn comes; nil: the job does not stand in the line
+	waiting int           // questions to the throttle that wait
 }
 
 // credit is the most time that a job which was away can make up for: what it needs between two steps, not its nights.
@@ -54,32 +55,46 @@ func (p *turn) weigh(weight int) {
 
 // take waits for the job's turn, or for the end of ctx.
 func (p *turn) take(ctx context.Context) error {
+	p.all.mu.Lock()
+	granted := p.queue()
+	p.all.mu.Unlock()
+	return p.await(ctx, granted)
+}
+
+// queue begins the turn where one is free, or else has the job stand in the line; what it returns is closed when the turn has come. A job whose workers ask one after
+// the other stands there once. The caller holds mu.
+func (p *turn) queue() (granted <-chan struct{}) {
 	t := p.all
-	t.mu.Lock()
+	if p.granted != nil {
+		return p.granted
+	}
+	p.granted = make(chan struct{})
+	granted = p.granted
 	p.had = max(p.had, t.reached-credit)
 	if t.free > 0 && len(t.line) == 0 {
 		t.free--
 		p.hold()
-		t.mu.Unlock()
-		return nil
+	} else {
+		t.line = append(t.line, p)
 	}
-	p.granted = make(chan struct{})
-	t.line = append(t.line, p)
-	t.mu.Unlock()
+	return granted
+}
+
+// await waits until the turn has come. With the end of ctx the job leaves the line, or gives up the turn that came meanwhile.
+func (p *turn) await(ctx context.Context, granted <-chan struct{}) error {
 	select {
-	case <-p.granted:
+	case <-granted:
 		return nil
 	case <-ctx.Done():
 	}
+	t := p.all
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i, other := range t.line {
-		if other == p {
-			t.line = append(t.line[:i], t.line[i+1:]...)
-			return context.Cause(ctx)
-		}
+	if i := slices.Index(t.line, p); i >= 0 {
+		t.line = slices.Delete(t.line, i, i+1)
+		p.granted = nil
 	}
-	p.release() // it was granted meanwhile
+	p.release()
 	return context.Cause(ctx)
 }
 
@@ -102,18 +117,21 @@ func (p *turn) lend() {
 func (p *turn) regain(ctx context.Context) error {
 	p.all.mu.Lock()
 	p.waiting--
-	again := p.waiting == 0 && !p.holding
-	p.all.mu.Unlock()
-	if !again {
+	if p.waiting > 0 || p.holding {
+		p.all.mu.Unlock()
 		return nil
 	}
-	return p.take(ctx)
+	granted := p.queue()
+	p.all.mu.Unlock()
+	return p.await(ctx, granted)
 }
 
-// hold begins the turn. The caller holds mu.
+// hold begins the turn, and lets those go on who wait for it. The caller holds mu.
 func (p *turn) hold() {
 	p.holding, p.from = true, p.all.now()
 	p.all.reached = max(p.all.reached, p.had)
+	close(p.granted)
+	p.granted = nil
 }
 
 // release ends the turn and gives it to the next. The caller holds mu.
@@ -135,7 +153,6 @@ func (p *turn) release() {
 		}
 	}
 	next := t.line[first]
-	t.line = append(t.line[:first], t.line[first+1:]...)
+	t.line = slices.Delete(t.line, first, first+1)
 	next.hold()
-	close(next.granted)
 }
