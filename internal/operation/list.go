@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
@@ -100,7 +101,7 @@ func currentOps(ctx context.Context, b backend.Backend, all bool) ([]bson.Docume
 	})
 	reply, err := backend.Ask(ctx, b, body)
 	if err == nil {
-		return cursorDocuments(reply)
+		return readOn(ctx, b, reply)
 	}
 	var refused *mongoerr.Error
 	if !errors.As(err, &refused) || refused.Code == mongoerr.Unauthorized {
@@ -117,12 +118,28 @@ func currentOps(ctx context.Context, b backend.Backend, all bool) ([]bson.Docume
 	return documents(list), nil
 }
 
-func cursorDocuments(reply bson.Document) ([]bson.Document, error) {
-	c, err := backend.ParseCursorReply(reply)
-	if err != nil {
-		return nil, err
+// readOn reads a cursor's documents to the end: what a member runs may be more than one batch holds
+// (16 MB, https://www.mongodb.com/docs/manual/reference/limits/), and what is not read would be taken for gone.
+func readOn(ctx context.Context, b backend.Backend, reply bson.Document) ([]bson.Document, error) {
+	var all []bson.Document
+	for {
+		c, err := backend.ParseCursorReply(reply)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, documents(bson.Value{Type: bson.TypeArray, Data: c.Batch})...)
+		if c.ID == 0 {
+			return all, nil
+		}
+		database, collection, _ := strings.Cut(c.Namespace(), ".")
+		reply, err = backend.Ask(ctx, b, backend.Command(database, func(dst []byte) []byte {
+			dst = bsoncore.AppendInt64Element(dst, "getMore", c.ID)
+			return bsoncore.AppendStringElement(dst, "collection", collection)
+		}))
+		if err != nil {
+			return nil, fmt.Errorf("read on: %w", err)
+		}
 	}
-	return documents(bson.Value{Type: bson.TypeArray, Data: c.Batch}), nil
 }
 
 func documents(list bson.Value) []bson.Document {
