@@ -27,6 +27,7 @@ type Options struct {
 type Job struct {
 	o    Options
 	seen map[string]bool // what was logged or alerted, by member, opid and policy, so that it is once
+	most int             // the number of names at which those are looked for that have ended
 	last time.Time       // the last look
 }
 
@@ -53,7 +54,7 @@ func New(o Options) (*Job, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Job{o: o, seen: map[string]bool{}}, nil
+	return &Job{o: o, seen: map[string]bool{}, most: firstForget}, nil
 }
 
 // Step waits until the next look is due and takes it. It asks for no pace: what it does takes load away.
@@ -177,17 +178,27 @@ func (j *Job) warn(name, message string, what ...any) {
 	}
 }
 
-// forget lets go of operations that have ended.
+// firstForget is how many names are kept before any is let go of.
+const firstForget = 1000
+
+// forget lets go of what was told of operations that have ended. Whenever there are twice as many names as were left by the last look at all of them, they are
+// looked at: a constant cost a name. Of one that has not been told of yet nothing is kept, since it may become old enough for a policy.
 func (j *Job) forget(list []operation.Operation) {
-	if len(j.seen) < 1000 {
+	if len(j.seen) < j.most {
 		return
 	}
-	j.seen = map[string]bool{}
+	left := map[string]bool{}
 	for i := range list {
 		for p := range j.o.Policies {
-			j.seen[list[i].Member+" "+list[i].Number()+" "+j.o.Policies[p].Name] = true
+			name := list[i].Member + " " + list[i].Number() + " " + j.o.Policies[p].Name
+			for _, name := range [...]string{name, "failed " + name} {
+				if j.seen[name] {
+					left[name] = true
+				}
+			}
 		}
 	}
+	j.seen, j.most = left, max(firstForget, 2*len(left))
 }
 
 // end ends an operation, unless this is a dry run, and notes what came of it.

@@ -242,3 +242,33 @@ func TestKind(t *testing.T) {
 		t.Errorf("half a namespace: %v", err)
 	}
 }
+
+// TestForgetsOnlyWhatHasEnded: when a job lets go of what it has told of operations that have ended, it tells of one that has become old enough since, and not again
+// of one that it has told of.
+func TestForgetsOnlyWhatHasEnded(t *testing.T) {
+	told, young := op(1, "remove", "im.msg", "COLLSCAN", 60, ""), op(2, "remove", "im.msg", "COLLSCAN", 5, "")
+	s := &set{t: t, counts: map[string]int64{"msg": 5_000_000}, running: map[string][]string{"a": {told, young}}}
+	job := jobOn(t, s, false, Policy{Name: "tell", Action: Alert})
+	look := func(want ...string) {
+		t.Helper()
+		events, err := job.Look(t.Context())
+		var got []string
+		for _, e := range events {
+			got = append(got, e.Operation)
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("told of %v, %v; want %v", got, err, want)
+		}
+	}
+	look("1")
+	for i := range firstForget {
+		job.first(fmt.Sprintf("a %d tell", 100+i)) // they have ended
+	}
+	look()
+	if len(job.seen) >= firstForget {
+		t.Errorf("%d names are kept of operations that have ended", len(job.seen))
+	}
+	s.running["a"][1] = op(2, "remove", "im.msg", "COLLSCAN", 60, "")
+	look("2")
+	look()
+}
