@@ -262,8 +262,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		s.mu.stopped = true
 		s.mu.Unlock()
 		close(s.stopping)
+		s.table.Drain() // before: whoever sees that nobody is let in any more is refused as well
 		s.listener.Close()
-		s.table.Drain()
 	})
 	err := s.awaitIdle(ctx)
 	s.interrupt(mongoerr.New(mongoerr.InterruptedAtShutdown, "interrupted at shutdown"))
