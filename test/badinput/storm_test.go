@@ -15,8 +15,9 @@ import (
 )
 
 // stormy are the errors that commands may meet whose collection, index or cursor others take away: NamespaceNotFound, IndexNotFound, CursorNotFound,
-// NamespaceExists, QueryPlanKilled, CursorKilled, and a build that is interrupted by a drop.
-var stormy = []int{26, 27, 43, 48, 175, 237}
+// NamespaceExists, QueryPlanKilled, CursorKilled, a build that is interrupted by a drop, and StaleConfig, of a write whose partitions were dropped as fast as
+// they were made.
+var stormy = []int{26, 27, 43, 48, 175, 237, 13388}
 
 // Index builds, drops of indexes, collections and databases, renames, writers and cursors, all on the same few collections at once: each gets an
 // answer, none other than those of stormy; and afterwards there is what the last writer left, whole.
