@@ -1,9 +1,12 @@
 package deployment_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -67,14 +70,26 @@ func TestMembersByURI(t *testing.T) {
 	}
 }
 
+// refusals counts the logins that a server refused, by its log.
+type refusals struct{ atomic.Int64 }
+
+func (r *refusals) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte("authentication failed")) {
+		r.Add(1)
+	}
+	return len(line), nil
+}
+
 // TestLogins asks a server for which a login is needed: with the right one, and with a wrong one, of which nothing is in the error.
 func TestLogins(t *testing.T) {
 	credential, err := auth.NewCredential(auth.SHA256, "ops", "s3cr3t-pass")
 	if err != nil {
 		t.Fatal(err)
 	}
+	var refusals refusals
 	g, err := oxbow.Open(t.Context(), oxbow.Options{Listen: "127.0.0.1:0", Config: fmt.Appendf(nil,
-		"backends: {local: {embedded: %s}}\nusers:\n  ops@admin: {scram-sha-256: %q, roles: [root]}\n", t.TempDir(), credential.String())})
+		"backends: {local: {embedded: %s}}\nusers:\n  ops@admin: {scram-sha-256: %q, roles: [root]}\n", t.TempDir(), credential.String()),
+		Log: slog.NewTextHandler(&refusals, nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,6 +116,9 @@ func TestLogins(t *testing.T) {
 		if !mongoerr.Is(err, mongoerr.AuthenticationFailed) || strings.Contains(err.Error(), "wr0ng") {
 			t.Errorf("a wrong password: %v", err)
 		}
+	}
+	if n := refusals.Load(); n != 1 {
+		t.Errorf("a wrong password was tried %d times", n)
 	}
 	if _, err := backend.Ask(t.Context(), on, bsontest.Doc(t, `{"hello": 1, "$db": "admin"}`)); err != nil {
 		t.Errorf("hello needs no login: %v", err)

@@ -41,6 +41,9 @@ func (b *Backend) Run(ctx context.Context, req *backend.Request) (bson.Document,
 // isPassing reports whether a failure, or a reply that tells one, may pass by itself.
 func isPassing(reply bson.Document, err error) bool {
 	if err != nil {
+		if _, refused := refusedLogin(err); refused {
+			return false
+		}
 		return errors.Is(err, errNoConnection) || !errors.Is(err, backend.ErrUnavailable) && !errors.Is(err, errMalformed)
 	}
 	it := bson.Elements(reply)

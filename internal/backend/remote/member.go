@@ -15,7 +15,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
-	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/auth"
 )
 
 // What a member's connections are limited to: it is asked now and then, not used by clients.
@@ -89,8 +88,8 @@ func (m *member) Run(ctx context.Context, req *backend.Request) (bson.Document, 
 	refused := m.resting()
 	if refused == nil {
 		reply, err := m.Backend.Run(ctx, forOne(req))
-		var login *auth.Error
-		if !errors.As(err, &login) {
+		login, isRefused := refusedLogin(err)
+		if !isRefused {
 			return reply, err
 		}
 		refused = fmt.Errorf("%w: %w", backend.ErrUnavailable, mongoerr.New(mongoerr.AuthenticationFailed, "log in to %s: %s", m.host, login))
