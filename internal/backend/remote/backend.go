@@ -202,18 +202,22 @@ func (b *Backend) notSent(ctx context.Context, began time.Time, c choice, err er
 	return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 }
 
-// noReply notes a command without a reply, unless nobody wants one any more.
+// noReply notes a command without a reply, unless nobody wants one any more, or it asked for a server that a deployment which is well does not have.
 func (b *Backend) noReply(ctx context.Context, began time.Time, c choice, err error) {
-	if errors.Is(ctx.Err(), context.Canceled) {
+	if errors.Is(ctx.Err(), context.Canceled) || errors.Is(err, errNoServer) && b.hasPrimary() {
 		return
 	}
 	b.circuit.failed(began, err, func(ctx context.Context) error { return b.ping(ctx, c) })
 }
 
-// ping asks a server of a choice whether it is there.
+// ping asks a server of a choice's mode whether it is there; the primary where there is none of that mode: with it the deployment is well.
 func (b *Backend) ping(ctx context.Context, c choice) error {
-	if c.holder != "" {
-		c = choice{mode: "nearest"}
+	c = choice{mode: c.mode, window: b.window}
+	if c.mode == "" { // the server of a cursor or a transaction was asked
+		c.mode = "nearest"
+	}
+	if _, there := b.atOnce(c); !there && b.hasPrimary() {
+		c = b.primary()
 	}
 	l, err := b.borrow(ctx, c)
 	if err != nil {

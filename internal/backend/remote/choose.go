@@ -32,7 +32,7 @@ func (b *Backend) choose(name string, arg bson.Value, body bson.Document) (choic
 	if holder, moves, ok := b.transactionHolder(name, body); ok {
 		return choice{holder: holder, moves: moves, window: b.window}, nil
 	}
-	c := choice{mode: "primary", window: b.window}
+	c := b.primary()
 	v, ok := bson.Get(body, "$readPreference")
 	if !ok {
 		return c, nil

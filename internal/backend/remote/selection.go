@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -101,13 +102,25 @@ func (b *Backend) selectServer(ctx context.Context, c choice) (host, error) {
 	defer b.selecting.Add(-1)
 	found, err := b.topology.SelectServer(ctx, c)
 	if err != nil {
-		return host{}, fmt.Errorf("select a server: %w", err)
+		return host{}, fmt.Errorf("%w: %w", errNoServer, err)
 	}
 	s, ok := found.(*topology.SelectedServer)
 	if !ok {
 		return host{}, fmt.Errorf("select a server: the driver gives a %T", found)
 	}
 	return host{s, b.lineTo(s.Server.Description().Addr)}, nil
+}
+
+// errNoServer marks the failure to find a server that a command may go to.
+var errNoServer = errors.New("select a server")
+
+// primary is the choice of a command that says nothing of where it is to go.
+func (b *Backend) primary() choice { return choice{mode: "primary", window: b.window} }
+
+// hasPrimary reports whether the deployment is known to have a server for commands that say nothing of where they are to go.
+func (b *Backend) hasPrimary() bool {
+	_, has := b.atOnce(b.primary())
+	return has
 }
 
 // lineTo returns the line of a server. A deployment has few, so none is forgotten.
