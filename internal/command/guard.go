@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"hash/maphash"
 	"strings"
 	"sync/atomic"
@@ -104,7 +103,9 @@ func (d *Data) guarded(ctx context.Context, a view, req *Request) error {
 	for _, s := range scansOf(req) {
 		how, documents, err := d.scans(ctx, a, req, &s, rule.Documents)
 		switch {
-		case errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil:
+		case ctx.Err() != nil:
+			return nil // it has ended, which it is told when it is sent
+		case mongoerr.Is(err, mongoerr.MaxTimeMSExpired):
 			d.noteUnknown(a, req, err) // the rest would wait as long
 			return nil
 		case err != nil:
@@ -486,7 +487,7 @@ func (d *Data) noteGuarded(what Guarding, a view, req *Request, s *scan, documen
 
 func (d *Data) noteUnknown(a view, req *Request, err error) {
 	d.table.deps.Counters.Guarded[GuardUnknown].Add(1)
-	if errors.Is(err, context.Canceled) || !d.mayReport(d.guard.hash([]byte(a.source.Namespace())), req.began) {
+	if !d.mayReport(d.guard.hash([]byte(a.source.Namespace())), req.began) {
 		return
 	}
 	d.table.deps.Log.Warn("cannot look at a guarded command before it runs", "command", req.Name, "namespace", a.source.Namespace(), "error", err)

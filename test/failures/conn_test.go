@@ -228,7 +228,7 @@ func (m *member) takeFault(c *conn, cmd *command) (f fault, slow time.Duration, 
 
 // isData reports whether a command is about the test's own data.
 func isData(cmd *command) bool {
-	return cmd.database == database && (writes[cmd.name] || cmd.name == "find")
+	return cmd.database == database && (writes[cmd.name] || cmd.name == "find" || cmd.name == "count")
 }
 
 // fault is one thing that goes wrong with one command.
