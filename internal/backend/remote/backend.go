@@ -74,6 +74,9 @@ func OpenNamed(name, uri string, log *slog.Logger) (*Backend, error) {
 	if err := refuseOptions(opts); err != nil {
 		return nil, fmt.Errorf("read the backend's URI: %w", err)
 	}
+	if err := refuseUnknown(uri); err != nil {
+		return nil, fmt.Errorf("read the backend's URI: %w", err)
+	}
 	if opts.MaxPoolSize == nil {
 		opts.SetMaxPoolSize(defaultPoolSize)
 	}

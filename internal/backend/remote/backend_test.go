@@ -45,7 +45,8 @@ func TestNobodyListens(t *testing.T) {
 
 func TestBadURIs(t *testing.T) {
 	for _, uri := range []string{"", "localhost", "http://localhost", "mongodb://", "mongodb://a/?readPreference=never",
-		"mongodb://a/?readPreference=secondary", "mongodb://a/?readConcernLevel=majority", "mongodb://a/?timeoutMS=100", "mongodb://a/?w=0"} {
+		"mongodb://a/?readPreference=secondary", "mongodb://a/?readConcernLevel=majority", "mongodb://a/?timeoutMS=100", "mongodb://a/?w=0",
+		"mongodb://a/?w=majority&wtimeoutMS=100", "mongodb://a/?maxPoolSise=10", "mongodb://a/?loadBalanced=true"} {
 		if b, err := Open(uri); err == nil {
 			b.Close()
 			t.Errorf("%q was taken", uri)

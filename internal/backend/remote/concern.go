@@ -21,6 +21,8 @@ func refuseOptions(o *options.ClientOptions) error {
 		return errors.New("readConcernLevel is not taken from a backend's URI: clients choose it")
 	case o.Timeout != nil:
 		return errors.New("timeoutMS is not taken from a backend's URI: clients choose how long their commands take")
+	case o.LoadBalanced != nil && *o.LoadBalanced:
+		return errors.New("loadBalanced is not supported: name the routers themselves")
 	case o.WriteConcern != nil && !o.WriteConcern.Acknowledged():
 		return errors.New("w=0 is not taken from a backend's URI: the gateway needs to know what became of a write")
 	}

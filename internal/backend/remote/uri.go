@@ -3,10 +3,14 @@ package remote
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 )
 
 // defaultPatience is how long a command waits for a connection where the URI does not say it.
@@ -28,6 +32,21 @@ func waitQueueTimeout(uri string) (time.Duration, error) {
 		return time.Duration(ms) * time.Millisecond, nil
 	}
 	return defaultPatience, nil
+}
+
+// refuseUnknown refuses the options of a URI that the driver passes over, so that nobody takes them for heard; waitQueueTimeoutMS is read here.
+func refuseUnknown(uri string) error {
+	// What is asked for is options alone: hosts need no look-up.
+	known, err := connstring.Parse(strings.Replace(uri, "mongodb+srv://", "mongodb://", 1))
+	if err != nil {
+		return nil // whoever reads the whole URI says what is wrong with it
+	}
+	for _, name := range slices.Sorted(maps.Keys(known.UnknownOptions)) {
+		if name != "waitqueuetimeoutms" {
+			return fmt.Errorf("the option %s is not known here: leave it out", name)
+		}
+	}
+	return nil
 }
 
 // hidden stands where a credential stood.
