@@ -62,11 +62,7 @@ func planPurge(ctx context.Context, o *purgePlanOptions, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
-	what, err := params.Predicate()
-	if err == nil {
-		err = what.Check()
-	}
-	if err != nil {
+	if err := o.checkGoing(params); err != nil {
 		return err
 	}
 	limits, err := o.limits()
@@ -77,6 +73,9 @@ func planPurge(ctx context.Context, o *purgePlanOptions, stdout, stderr io.Write
 		return err
 	}
 	return o.on(ctx, "", stderr, func(ctx context.Context, p *purging) error {
+		if params.Parts == "" {
+			p.warnOfNothing(ctx, stderr)
+		}
 		assumed := purge.Assumptions{Workers: o.workers, Limit: limits.Documents, Window: o.window}
 		if o.trial > 0 {
 			if assumed.Measured, err = p.trial(ctx, params, limits, o.trial); err != nil {
@@ -98,6 +97,24 @@ func planPurge(ctx context.Context, o *purgePlanOptions, stdout, stderr io.Write
 		}
 		return nil
 	})
+}
+
+// checkGoing refuses parameters that don't say what goes. Collections that are named by their time need no field that tells it.
+func (o *purgePlanOptions) checkGoing(params *purge.Parameters) error {
+	if params.Parts == "" || params.Field != "" {
+		what, err := params.Predicate()
+		if err == nil {
+			err = what.Check()
+		}
+		return err
+	}
+	drop := *params
+	drop.Strategy, drop.Workers = purge.Drop, 0
+	doc, err := drop.Document()
+	if err != nil {
+		return err
+	}
+	return purge.Check(maintain.Spec{Kind: purge.KindName, Namespace: o.ns, Parameters: doc}, maintain.DefaultDatabase)
 }
 
 // checkPlan refuses what can't be planned with. A trial deletes, so what must not be purged is not tried either.
@@ -218,7 +235,11 @@ func (p *purgePlan) print(w io.Writer) error {
 	w = terminal.Lines(w)
 	c := p.Collection
 	fmt.Fprintf(w, "%s: %s documents, %s, indexes %s: %s\n", c.Namespace, figure(c.Documents), size(c.Bytes), size(c.IndexBytes), orElse(strings.Join(c.Indexes, " "), "none"))
-	fmt.Fprintf(w, "goes now: %s documents\n", figure(c.Matches))
+	if c.Matches >= 0 {
+		fmt.Fprintf(w, "goes now: %s documents\n", figure(c.Matches))
+	} else {
+		fmt.Fprintln(w, "goes now: unknown (no index leads there, or counting takes too long)")
+	}
 	if c.Arrival >= 0 {
 		fmt.Fprintf(w, "arrives: %.1f documents a second (%s)\n", c.Arrival, c.ArrivalOf)
 	} else {
@@ -264,6 +285,9 @@ func (p *purgePlan) printHeld(w io.Writer) error {
 	}
 	if c.HeldNote != "" {
 		fmt.Fprintf(w, "not all is known: %s\n", c.HeldNote)
+	}
+	if c.UnitNote != "" {
+		fmt.Fprintf(w, "is the unit right? %s\n", c.UnitNote)
 	}
 	return nil
 }

@@ -138,11 +138,11 @@ func runPurge(ctx context.Context, o *purgeRunOptions, stdout, stderr io.Writer)
 		canary = ""
 	}
 	return o.on(ctx, canary, stderr, func(ctx context.Context, p *purging) error {
-		if o.dry {
-			return o.dryRun(ctx, p, params, stdout)
-		}
 		if params.Strategy != purge.Drop {
 			p.warnOfNothing(ctx, stderr)
+		}
+		if o.dry {
+			return o.dryRun(ctx, p, params, stdout)
 		}
 		return p.run(ctx, spec, o.state, stdout, stderr)
 	})
@@ -158,18 +158,57 @@ func (o *purgeRunOptions) dryRun(ctx context.Context, p *purging, params *purge.
 	if err != nil {
 		return err
 	}
-	if err := plan.print(stdout); err != nil {
+	if params.Strategy != purge.TTL { // of what goes by itself there is nothing to weigh
+		if err := plan.print(stdout); err != nil {
+			return err
+		}
+		fmt.Fprintln(stdout)
+	}
+	if why := plan.refuses(params); why != "" {
+		return fmt.Errorf("%s would take nothing: %s", params.Strategy, why)
+	}
+	switch params.Strategy {
+	case purge.TTL:
+		fmt.Fprintf(stdout, "%s: ttl only watches that\n", plan.Plan.Of(purge.TTL).Why)
+	case purge.Drop:
+		plan.printDue(stdout)
+	default:
+		err = printFirst(ctx, p, params, stdout)
+	}
+	if err != nil {
 		return err
 	}
-	fmt.Fprintln(stdout)
-	if params.Strategy == purge.Drop {
-		for _, part := range plan.Collection.Parts {
-			if part.Due {
-				fmt.Fprintf(stdout, "would drop %s: %s documents, until %s\n", part.Name, figure(part.Documents), part.End.UTC().Format(time.RFC3339))
-			}
-		}
-		return nil
+	_, err = fmt.Fprintln(stdout, "nothing was changed")
+	return err
+}
+
+// refuses is why a run with these parameters would be refused, "" where it would not.
+func (p *purgePlan) refuses(params *purge.Parameters) string {
+	if params.Unpaced && params.Strategy == purge.Nightly { // one delete of everything has no use for an order
+		return p.Collection.Refused
 	}
+	if e := p.Plan.Of(params.Strategy); !e.Possible {
+		return e.Why
+	}
+	return ""
+}
+
+// printDue prints which parts would be dropped.
+func (p *purgePlan) printDue(w io.Writer) {
+	due := 0
+	for _, part := range p.Collection.Parts {
+		if part.Due {
+			due++
+			fmt.Fprintf(w, "would drop %s: %s documents, until %s\n", part.Name, figure(part.Documents), part.End.UTC().Format(time.RFC3339))
+		}
+	}
+	if due == 0 {
+		fmt.Fprintln(w, "none of the parts is over: none would be dropped")
+	}
+}
+
+// printFirst prints the first documents that would go.
+func printFirst(ctx context.Context, p *purging, params *purge.Parameters, w io.Writer) error {
 	what, err := params.Predicate()
 	if err != nil {
 		return err
@@ -182,12 +221,15 @@ func (o *purgeRunOptions) dryRun(ctx context.Context, p *purging, params *purge.
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "the first that would go by %s, by _id:\n", params.Strategy)
-	for _, id := range ids {
-		fmt.Fprintf(stdout, "  %s\n", id)
+	if len(ids) == 0 {
+		fmt.Fprintf(w, "no document would go by %s now\n", params.Strategy)
+		return nil
 	}
-	_, err = fmt.Fprintln(stdout, "nothing was changed")
-	return err
+	fmt.Fprintf(w, "the first that would go by %s, by _id:\n", params.Strategy)
+	for _, id := range ids {
+		fmt.Fprintf(w, "  %s\n", id)
+	}
+	return nil
 }
 
 // run runs the job and shows how it goes.
@@ -232,7 +274,7 @@ func (p *purging) report(w io.Writer, s *maintain.Status) {
 		why = "; " + s.Reason
 	}
 	w = terminal.Lines(w)
-	fmt.Fprintf(w, "%s: %s, %s documents gone, about %s left%s\n", s.ID, s.State, figure(s.Documents), figure(s.Remaining), why)
+	fmt.Fprintf(w, "%s: %s, %s documents gone%s%s\n", s.ID, s.State, figure(s.Documents), leftText(s), why)
 	skipped := int64(0)
 	for _, skip := range s.Skipped {
 		fmt.Fprintf(w, "skipped: %s: %s\n", figure(skip.Count), skip.Reason)
@@ -262,7 +304,7 @@ type purgeShow struct {
 
 func newPurgeShow(out io.Writer, name string) *purgeShow {
 	s := &purgeShow{out: out, name: name, verdict: throttle.Verdict{Share: 1}}
-	s.job.State = maintain.Waiting
+	s.job.State, s.job.Remaining = maintain.Waiting, purge.Unknown
 	if f, ok := out.(*os.File); ok {
 		s.terminal = term.IsTerminal(int(f.Fd()))
 	}
@@ -325,7 +367,7 @@ func (s *purgeShow) fitting(line string) string {
 
 // statusLine is a status in words.
 func statusLine(s *maintain.Status) string {
-	line := fmt.Sprintf("%s, %s gone, about %s left", s.State, figure(s.Documents), figure(s.Remaining))
+	line := fmt.Sprintf("%s, %s gone%s", s.State, figure(s.Documents), leftText(s))
 	if s.Rate > 0 {
 		line += fmt.Sprintf(", %s/s", figure(int64(s.Rate)))
 	}
@@ -336,6 +378,14 @@ func statusLine(s *maintain.Status) string {
 		line += "; " + s.Reason
 	}
 	return terminal.Text(line)
+}
+
+// leftText is what is left, where that is known.
+func leftText(s *maintain.Status) string {
+	if s.Remaining < 0 {
+		return ""
+	}
+	return fmt.Sprintf(", about %s left", figure(s.Remaining))
 }
 
 func (s *purgeShow) end() {

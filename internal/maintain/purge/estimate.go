@@ -209,14 +209,14 @@ func (w *weighing) ttl() Estimate {
 func (p *Plan) choose(c *Collection) {
 	order := []Strategy{Drop, Slices, Ranges, IDs}
 	for _, s := range order {
-		e := p.of(s)
+		e := p.Of(s)
 		if e.Possible && e.KeepsUp != nil && *e.KeepsUp && !(s == Slices && (e.Takes < 0 || e.Takes > time.Hour)) {
 			p.Winner, p.Reason = s, reasons[s]
 			return
 		}
 	}
 	for _, s := range []Strategy{Ranges, IDs} {
-		e := p.of(s)
+		e := p.Of(s)
 		if !e.Possible {
 			continue
 		}
@@ -242,7 +242,8 @@ var reasons = map[Strategy]string{
 	IDs:    "what goes has no order to cut, so it is exported and deleted by _id",
 }
 
-func (p *Plan) of(s Strategy) *Estimate {
+// Of is the estimate of a strategy.
+func (p *Plan) Of(s Strategy) *Estimate {
 	for i := range p.Estimates {
 		if p.Estimates[i].Strategy == s {
 			return &p.Estimates[i]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,7 @@ type Collection struct {
 	ArrivalOf  string      `json:"arrivalOf"`    // how that is known, or why not
 	Held       []Held      `json:"held"`         // what the time field holds; nil: the predicate has none
 	HeldNote   string      `json:"heldNote"`     // why some of that is not known, ""
+	UnitNote   string      `json:"unitNote"`     // that most of it tells time in another unit than the predicate's, ""
 	Entry      int64       `json:"oplogEntry"`   // bytes that one deleted document takes in the oplog
 	EntryNote  string      `json:"oplogNote"`    // where there is no oplog
 	Keyed      string      `json:"keyedIndex"`   // index that gives what goes in order, "": none
@@ -63,7 +65,7 @@ type Held struct {
 func Look(ctx context.Context, t Target, p Predicate, parts Parts, now time.Time) (*Collection, error) {
 	l := &look{collection: collection{t, defaultComment}, predicate: p, what: p.at(now), now: now}
 	l.facts = Collection{Namespace: t.Namespace.String(), TimeField: p.Field, Cache: Unknown, Matches: Unknown, Arrival: Unknown, Entry: Unknown}
-	for _, step := range []func(context.Context) error{l.figures, l.reach, l.arrival, l.held, l.cost} {
+	for _, step := range []func(context.Context) error{l.figures, l.reach, l.arrival, l.held, l.doubt, l.cost} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -139,7 +141,8 @@ func number(reply bson.Document, name string) int64 {
 
 // reach looks for indexes that lead to what goes.
 func (l *look) reach(ctx context.Context) error {
-	if l.predicate.Check() != nil {
+	if l.predicate.Check() != nil { // only names of collections say what goes
+		l.facts.Refused, l.facts.Ordered = undirected, undirected
 		return nil
 	}
 	key := l.what.time
@@ -168,6 +171,9 @@ func (l *look) reach(ctx context.Context) error {
 	l.facts.Matches = l.counted(ctx, l.what.filter, a.hint())
 	return nil
 }
+
+// undirected is why documents can't be deleted one by one where only the names of collections say what goes.
+const undirected = "it needs a time field or a filter"
 
 // countTime is how long a plan counts documents before it says that their number is not known.
 const countTime = 2 * time.Second
@@ -294,7 +300,24 @@ type heldKind struct {
 	what   string
 	filter bson.Document
 	goes   bool
-	absent bool // a sparse index does not have it
+	absent bool   // a sparse index does not have it
+	units  string // by which its values may tell time, where it is another one's
+}
+
+// doubt says so where most of what the time field holds is a time in another unit than the predicate's.
+func (l *look) doubt(context.Context) error {
+	all := int64(0)
+	for _, h := range l.facts.Held {
+		all += max(h.Count, 0)
+	}
+	for _, k := range l.kinds(l.what.time.path) {
+		most := slices.ContainsFunc(l.facts.Held, func(h Held) bool { return h.What == k.what && h.Count > all/2 })
+		if most && k.units != "" {
+			what, _, _ := strings.Cut(k.what, ":")
+			l.facts.UnitNote = fmt.Sprintf("most documents have %s there, which the unit %s reads", what, k.units)
+		}
+	}
+	return nil
 }
 
 // kinds are the kinds of values that are told apart.
@@ -312,6 +335,7 @@ func (l *look) kinds(path string) []heldKind {
 	if from.IsZero() {
 		from = DefaultFrom
 	}
+	otherwise := map[route.Unit]string{route.Seconds: "ms", route.Milliseconds: "s"}[l.predicate.Unit]
 	due := "a time before the cut"
 	if len(l.predicate.Where) > emptyLength {
 		due += ", before the filter is asked"
@@ -319,27 +343,27 @@ func (l *look) kinds(path string) []heldKind {
 	kinds := []heldKind{
 		{what: due, filter: and(s.filter(), noArrays(path)), goes: true},
 		{what: "a time that is not over", filter: and(newer.filter(), noArrays(path))},
-		{what: fmt.Sprintf("a time before %s: as %s it may be in another unit", from.UTC().Format(time.DateOnly), unit), filter: and(older.filter(), noArrays(path))},
-		{what: fmt.Sprintf("a time more than a year ahead: as %s it may be in another unit", unit), filter: and(future.filter(), noArrays(path))},
+		{what: fmt.Sprintf("a time before %s: as %s it may be in another unit", from.UTC().Format(time.DateOnly), unit), filter: and(older.filter(), noArrays(path)), units: otherwise},
+		{what: fmt.Sprintf("a time more than a year ahead: as %s it may be in another unit", unit), filter: and(future.filter(), noArrays(path)), units: otherwise},
 		{what: "missing", filter: exists(path, false), absent: true},
 		{what: "null", filter: and(ofType(path, "null"), noArrays(path))},
 		{what: "a string", filter: and(ofType(path, "string"), noArrays(path))},
 		{what: "an array", filter: ofType(path, "array")},
 	}
 	for _, other := range []struct {
-		what, name string
-		unit       []route.Unit
+		what, name, units string
+		unit              []route.Unit
 	}{
-		{"a date", "date", []route.Unit{route.Date}},
-		{"a number", "number", []route.Unit{route.Seconds, route.Milliseconds}},
-		{"an ObjectId", "objectId", []route.Unit{route.ObjectID}},
+		{"a date", "date", "date", []route.Unit{route.Date}},
+		{"a number", "number", "s or ms", []route.Unit{route.Seconds, route.Milliseconds}},
+		{"an ObjectId", "objectId", "objectId", []route.Unit{route.ObjectID}},
 	} {
 		own := false
 		for _, u := range other.unit {
 			own = own || u == l.predicate.Unit
 		}
 		if !own {
-			kinds = append(kinds, heldKind{what: other.what, filter: and(ofType(path, other.name), noArrays(path))})
+			kinds = append(kinds, heldKind{what: other.what, filter: and(ofType(path, other.name), noArrays(path)), units: other.units})
 		}
 	}
 	return kinds
