@@ -79,10 +79,21 @@ func (f *opsFilter) check() error {
 	if database, collection, ok := strings.Cut(f.namespace, "."); f.namespace != "" && (!ok || database == "" || collection == "") {
 		return fmt.Errorf("--ns: %q is no namespace: write DATABASE.COLLECTION or DATABASE.*", f.namespace)
 	}
+	if slices.Contains(f.kinds, "delete") {
+		return fmt.Errorf("--kind: a delete is listed as %s", operation.Remove)
+	}
 	if f.older < 0 {
 		return fmt.Errorf("--older: %s is less than no time", f.older)
 	}
 	return nil
+}
+
+// nothing says that no operation was picked, and what was left out.
+func (f *opsFilter) nothing() string {
+	if f.older > 0 {
+		return fmt.Sprintf("nothing runs that was asked for: what runs for less than %s is not shown (--older)", f.older)
+	}
+	return "nothing runs that was asked for"
 }
 
 func (f *opsFilter) matches(o *operation.Operation) bool {
@@ -105,6 +116,9 @@ func chosenOperations(ctx context.Context, d *deployment.Deployment, f opsFilter
 	if err != nil {
 		return nil, fmt.Errorf("list operations: %w", err)
 	}
+	if len(all) == 0 && len(silent) > 0 { // a member that tells lists at least the question
+		return nil, fmt.Errorf("no member tells what it runs: %s: %s", silent[0].Member, silent[0].Why)
+	}
 	for _, s := range silent {
 		fmt.Fprintf(stderr, "warning: %s does not tell what it runs: %s\n", s.Member, terminal.Text(s.Why))
 	}
@@ -124,12 +138,12 @@ func listOperations(ctx context.Context, d *deployment.Deployment, f opsFilter, 
 	if asJSON {
 		return printJSON(stdout, shownOperations(list))
 	}
-	return printOperations(stdout, list)
+	return printOperations(stdout, list, f)
 }
 
-func printOperations(w io.Writer, list []operation.Operation) error {
+func printOperations(w io.Writer, list []operation.Operation, f opsFilter) error {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(w, "nothing runs that was asked for")
+		_, err := fmt.Fprintln(w, f.nothing())
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
@@ -260,7 +274,10 @@ func killOperations(ctx context.Context, d *deployment.Deployment, f opsFilter, 
 		return fmt.Errorf("%d members run an operation %s: say which with --member", len(list), f.opid)
 	}
 	if len(list) == 0 {
-		return errors.Join(errors.New("nothing runs that was asked for"), unknownMember(ctx, d, f.member))
+		if err := unknownMember(ctx, d, f.member); err != nil {
+			return err
+		}
+		return errors.New(f.nothing())
 	}
 	done := make([]killed, len(list))
 	for i, shown := range shownOperations(list) {

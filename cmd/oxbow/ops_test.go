@@ -46,7 +46,7 @@ func TestOps(t *testing.T) {
 		}
 		return stdout
 	}
-	wantText(t, run(), "nothing runs")
+	wantText(t, run(), "nothing runs that was asked for: what runs for less than 1s is not shown")
 
 	ended := slowRemove(t, c, "nightly cleanup")
 	var list []shownOperation
@@ -83,6 +83,8 @@ func TestOpsErrors(t *testing.T) {
 	}{
 		{[]string{"kill"}, []string{"opid", "comment", "app"}},
 		{[]string{"kill", "--opid", "999999"}, []string{"nothing runs"}},
+		{[]string{"kill", "--opid", "1", "--member", "b:1"}, []string{"--member", `there is no "b:1"`}},
+		{[]string{"--kind", "delete"}, []string{"--kind", "a delete is listed as remove"}},
 		{[]string{"watch", "--action", "maim"}, []string{"--action", "log, alert, kill"}},
 		{[]string{"watch", "--kind", "insert"}, []string{"insert", "remove"}},
 		{[]string{"watch", "--ns", "im"}, []string{"DATABASE.COLLECTION"}},
@@ -94,7 +96,10 @@ func TestOpsErrors(t *testing.T) {
 		_, _, err := oxbowCommand(t, nil, append([]string{"ops", "--uri", uri}, test.args...)...)
 		wantError(t, err, test.want...)
 	}
-	_, _, err := oxbowCommand(t, nil, "ops", "--uri", "mongodb://ada:secret@127.0.0.1:1/?serverSelectionTimeoutMS=50")
+	secured := openGateway(t, "auth: on\n")
+	_, _, err := oxbowCommand(t, nil, "ops", "--uri", secured)
+	wantError(t, err, "no member tells what it runs", "requires authentication")
+	_, _, err = oxbowCommand(t, nil, "ops", "--uri", "mongodb://ada:secret@127.0.0.1:1/?serverSelectionTimeoutMS=50")
 	wantError(t, err, "reach mongodb://127.0.0.1:1")
 	if strings.Contains(err.Error(), "secret") {
 		t.Errorf("the password is in %v", err)

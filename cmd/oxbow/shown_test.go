@@ -16,7 +16,7 @@ func TestOthersText(t *testing.T) {
 	jobs := []maintain.Status{{ID: evil, Namespace: evil, State: evil, Reason: evil, Owner: evil, Windows: []string{evil}, Last: entry}}
 	for name, print := range map[string]func(w *bytes.Buffer) error{
 		"ops": func(w *bytes.Buffer) error {
-			return printOperations(w, []operation.Operation{{Member: evil, Kind: evil, Namespace: evil, App: evil, Shape: evil, Comment: evil}})
+			return printOperations(w, []operation.Operation{{Member: evil, Kind: evil, Namespace: evil, App: evil, Shape: evil, Comment: evil}}, opsFilter{})
 		},
 		"ops kill": func(w *bytes.Buffer) error {
 			return printKilled(w, []killed{{shownOperation: shownOperation{ID: evil, Namespace: evil}, Error: evil}})
