@@ -387,11 +387,30 @@ func (j jobCommands) Order(ctx context.Context, id string, order bson.Document) 
 	case retention:
 		return mongoerr.New(mongoerr.IllegalOperation, "retention can be resumed when it has stopped, and nothing else: it follows keep and hold of its collection")
 	case remove:
-		err = j.runner.Store().Remove(ctx, id)
+		err = j.remove(ctx, id)
 	default:
 		err = j.runner.Store().Order(ctx, id, o)
 	}
 	return unknownJob(id, err)
+}
+
+// remove forgets a job. One of the configuration would be gone until the file is read again, with nobody told: only what can't be read in its place is taken away.
+func (j *jobs) remove(ctx context.Context, id string) error {
+	if !j.runner.Has(id) {
+		return j.runner.Store().Remove(ctx, id)
+	}
+	s, err := j.runner.Store().Get(ctx, id, j.gateway.options.now())
+	if err != nil {
+		return err
+	}
+	if s.Readable() {
+		return mongoerr.New(mongoerr.IllegalOperation, "job %s is in the configuration: take it out of the file, and have that read again, before you remove it", id)
+	}
+	if err := j.runner.Store().Remove(ctx, id); err != nil {
+		return err
+	}
+	j.runner.PutAgain(id)
+	return nil
 }
 
 func documents[T any](list []T) ([]bson.Document, error) {

@@ -72,7 +72,11 @@ func (o *jobsOptions) on(ctx context.Context, run func(ctx context.Context, s *j
 	if err := s.askGateway(first); err != nil {
 		return fmt.Errorf("ask %s for its jobs: %w", withoutPassword(o.uri), err)
 	}
-	return run(ctx, s)
+	err = run(ctx, s)
+	if errors.Is(err, maintain.ErrNoJob) {
+		return fmt.Errorf("%w: 'oxbow jobs list' names those that there are", err)
+	}
+	return err
 }
 
 // askGateway asks for a gateway's own jobs. A server that is none does not know the command.
@@ -276,7 +280,7 @@ func printJob(w io.Writer, s *maintain.Status) error {
 	line("windows", strings.Join(s.Windows, "; "))
 	line("priority", fmt.Sprint(s.Priority))
 	line("limits", limitsText(s.Limits))
-	line("this pass", fmt.Sprintf("begun %s, %d steps, %d documents, %d bytes", moment(s.Begun), s.Steps, s.Documents, s.Bytes))
+	line("this pass", fmt.Sprintf("begun %s, %d steps, %d documents, %s", moment(s.Begun), s.Steps, s.Documents, size(s.Bytes)))
 	for _, skip := range s.Skipped {
 		line("skipped", fmt.Sprintf("%d: %s", skip.Count, skip.Reason))
 	}
@@ -301,10 +305,10 @@ func printJob(w io.Writer, s *maintain.Status) error {
 func limitsText(l maintain.Limits) string {
 	var parts []string
 	if l.Documents > 0 {
-		parts = append(parts, fmt.Sprintf("%g documents/s", l.Documents))
+		parts = append(parts, strconv.FormatFloat(l.Documents, 'f', -1, 64)+" documents/s")
 	}
 	if l.Bytes > 0 {
-		parts = append(parts, fmt.Sprintf("%g bytes/s", l.Bytes))
+		parts = append(parts, size(int64(l.Bytes))+"/s")
 	}
 	if len(parts) == 0 {
 		return "none"
@@ -338,7 +342,7 @@ func (o *jobsOptions) historyCommand() *cobra.Command {
 
 // entryLine tells an entry in a line.
 func entryLine(e *maintain.Entry) string {
-	line := fmt.Sprintf("%s  %s in %s: %d steps, %d documents", moment(e.End), e.State, e.End.Sub(e.Begin).Round(time.Millisecond), e.Steps, e.Documents)
+	line := fmt.Sprintf("%s  %s after %s: %d steps, %d documents", moment(e.End), e.State, e.End.Sub(e.Begin).Round(time.Millisecond), e.Steps, e.Documents)
 	for _, skip := range e.Skipped {
 		line += fmt.Sprintf(", %d skipped (%s)", skip.Count, skip.Reason)
 	}
@@ -353,7 +357,7 @@ func (o *jobsOptions) orderCommand(name, short string) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " JOB", Short: short, Args: oneArgument("JOB"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.give(c, args[0], driver.D{{Key: name, Value: true}})
+			return o.give(c, name, args[0], driver.D{{Key: name, Value: true}})
 		},
 	}
 }
@@ -363,7 +367,7 @@ func (o *jobsOptions) stopCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "stop JOB", Short: "Stop a job after its step, or with --now at once, until it is resumed or run again", Args: oneArgument("JOB"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.give(c, args[0], driver.D{{Key: "stop", Value: true}, {Key: "now", Value: now}})
+			return o.give(c, "stop", args[0], driver.D{{Key: "stop", Value: true}, {Key: "now", Value: now}})
 		},
 	}
 	c.Flags().BoolVar(&now, "now", false, "kill what is in flight, where it runs")
@@ -374,7 +378,7 @@ func (o *jobsOptions) removeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove JOB", Short: "Forget a job that nobody runs, with its checkpoint and its history", Args: oneArgument("JOB"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.give(c, args[0], driver.D{{Key: "remove", Value: true}})
+			return o.give(c, "remove", args[0], driver.D{{Key: "remove", Value: true}})
 		},
 	}
 }
@@ -392,7 +396,7 @@ func (o *jobsOptions) setCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.give(c, args[0], order)
+			return o.give(c, "set", args[0], order)
 		},
 	}
 	c.Flags().StringVar(&documents, "limit-documents", "", "documents a second at most, such as 5000/s; 0: no limit")
@@ -429,15 +433,12 @@ func limitOrder(documents, bytes string, priority int) (driver.D, error) {
 }
 
 // give gives an order and tells that it was.
-func (o *jobsOptions) give(c *cobra.Command, id string, order driver.D) error {
+func (o *jobsOptions) give(c *cobra.Command, name, id string, order driver.D) error {
 	return o.on(c.Context(), func(ctx context.Context, s *jobsServer) error {
-		err := s.order(ctx, id, order)
-		if errors.Is(err, maintain.ErrNoJob) {
-			return fmt.Errorf("%w: 'oxbow jobs list' names those that there are", err)
+		if err := s.order(ctx, id, order); err != nil {
+			return err
 		}
-		if err == nil {
-			fmt.Fprintf(c.OutOrStdout(), "ordered: %s\n", terminal.Text(id))
-		}
+		_, err := fmt.Fprintf(c.OutOrStdout(), "ordered: %s %s\n", name, terminal.Text(id))
 		return err
 	})
 }

@@ -55,7 +55,9 @@ func TestJobsOfAGateway(t *testing.T) {
 		{Key: "indexes", Value: driver.A{driver.D{{Key: "key", Value: driver.D{{Key: "flag", Value: 1}}}, {Key: "name", Value: "flag_1"}}}}}).Raw(); err != nil {
 		t.Fatal(err)
 	}
-	jobsRun(t, g.URI(), "pause", "old-mail")
+	if out := jobsRun(t, g.URI(), "pause", "old-mail"); out != "ordered: pause old-mail\n" {
+		t.Errorf("told %q", out)
+	}
 	var docs []any
 	for i := range 400 {
 		docs = append(docs, driver.D{{Key: "_id", Value: i}, {Key: "flag", Value: i % 2}})
@@ -81,6 +83,8 @@ func TestJobsOfAGateway(t *testing.T) {
 		t.Errorf("%d documents are left, want 200", n)
 	}
 	wantText(t, jobsUntil(t, g.URI(), "limits", "show", "old-mail"), "priority   7", "limits     none")
+	jobsRun(t, g.URI(), "set", "old-mail", "--limit-documents", "1000000/s", "--limit-bytes", "10MiB/s")
+	wantText(t, jobsUntil(t, g.URI(), "MiB", "show", "old-mail"), "limits     1000000 documents/s, 10.0 MiB/s")
 	wantText(t, jobsUntil(t, g.URI(), "documents", "history", "old-mail"), "paused by an order")
 	// HTTP tells the same.
 	resp, err := http.Get("http://" + g.HTTPAddr().String() + "/jobs")
@@ -96,6 +100,8 @@ func TestJobsOfAGateway(t *testing.T) {
 	if err != nil || len(list) != 2 || list[0].ID != "old-mail" || list[1].Kind != "retention" {
 		t.Errorf("%v: %s", err, text)
 	}
+	_, _, err = oxbowCommand(t, nil, "jobs", "--uri", g.URI(), "remove", "old-mail")
+	wantError(t, err, "job old-mail is in the configuration: take it out of the file")
 	// A job that the file does not have any more stops, and stays to be seen.
 	if err := os.WriteFile(file, []byte(gatewayConfig(folder, "throttle: "+unthrottled+"\nhttp: 127.0.0.1:0\ncollections:\n  fla.log: {time: {field: at, every: day}, keep: 7d}\n")), 0o600); err != nil {
 		t.Fatal(err)
@@ -180,7 +186,7 @@ func TestJobsForAMonitor(t *testing.T) {
 	if err := writeUser(&entry, "mon@admin", "tide"); err != nil {
 		t.Fatal(err)
 	}
-	users := strings.ReplaceAll(entry.String(), "roles: [readWrite]", "roles: [clusterMonitor]")
+	users := "users:\n" + strings.ReplaceAll(entry.String(), "roles: [readWrite]", "roles: [clusterMonitor]")
 	uri := openGateway(t, users+"collections:\n  fla.log: {time: {field: at, every: day}, keep: 7d}\n")
 	uri = strings.Replace(uri, "mongodb://", "mongodb://mon:tide@", 1)
 	stdout, stderr, err := oxbowCommand(t, nil, "jobs", "list", "--uri", uri)

@@ -66,4 +66,4 @@ func Apart(clock, other time.Time) string {
 }
 
 // instant writes an instant for people.
-func instant(t time.Time) string { return t.Format("2006-01-02 15:04:05 MST") }
+func instant(t time.Time) string { return t.Format(time.RFC3339) }

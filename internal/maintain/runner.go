@@ -96,6 +96,19 @@ func (r *Runner) Set(specs []Spec) {
 	}
 }
 
+// Has reports whether a job is among those that Set named.
+func (r *Runner) Has(id string) bool {
+	_, ok := r.wanted(id)
+	return ok
+}
+
+// PutAgain has a job that Set named stored anew, since somebody has removed it.
+func (r *Runner) PutAgain(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.mu.stored, id)
+}
+
 // Run runs the jobs that Set names, each when it is due, until ctx ends: then it lets steps end that are under way, and returns.
 func (r *Runner) Run(ctx context.Context) {
 	var working sync.WaitGroup

@@ -99,6 +99,9 @@ func finite(f float64) float64 {
 	return f
 }
 
+// Readable reports whether the job's document is one.
+func (s *Status) Readable() bool { return s.Kind != "" }
+
 // silent is how many lengths of a lease an owner may not have renewed it before people are told.
 const silent = 3
 

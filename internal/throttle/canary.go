@@ -55,7 +55,7 @@ func (p *canaryProbe) Look(context.Context) (Verdict, error) {
 	}
 	took, n := p.window.Quantile(now, canarySpan, .9)
 	if n < 2*canaryLeast {
-		return Verdict{State: Stop, Probe: Canary, Reason: fmt.Sprintf("the canary has sung %d times of %d", n/2, canaryLeast)}, nil
+		return Verdict{State: Stop, Probe: Canary, Reason: fmt.Sprintf("the canary was written and read %d times of the %d that tell something", n/2, canaryLeast)}, nil
 	}
 	if p.traffic.idle(now, canarySpan) {
 		p.usual.note(now, took.Seconds())

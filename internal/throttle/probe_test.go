@@ -173,7 +173,7 @@ func TestUsualIsMeasured(t *testing.T) {
 		wantVerdict(t, "without traffic", th.Verdict(), throttle.Go, "", "")
 		s.is(8*time.Millisecond, 1000)
 		time.Sleep(within)
-		wantVerdict(t, "with some", th.Verdict(), throttle.Stop, throttle.Latency, "nobody knows what is usual")
+		wantVerdict(t, "with some", th.Verdict(), throttle.Stop, throttle.Latency, "what is usual is not known yet")
 		time.Sleep(40 * time.Second)
 		wantVerdict(t, "measured", th.Verdict(), throttle.Go, "", "")
 		s.is(time.Millisecond, 1000)

@@ -50,9 +50,9 @@ func (u *usual) missing(now time.Time) string {
 	}
 	switch {
 	case u.known == 0:
-		return fmt.Sprintf("nobody knows what is usual: it is measured for %d seconds without work", max(left, 1))
+		return fmt.Sprintf("what is usual is not known yet: it is measured for %d s more without work", max(left, 1))
 	case now.Sub(u.since) > usualAge:
-		return fmt.Sprintf("what was usual is %v old: it is measured again for %d seconds without work", round(now.Sub(u.since)), max(left, 1))
+		return fmt.Sprintf("what was usual is %v old: it is measured again, for %d s more without work", round(now.Sub(u.since)), max(left, 1))
 	}
 	return ""
 }

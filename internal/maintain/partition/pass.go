@@ -160,7 +160,11 @@ func (p *pass) note(e Event) {
 	if e.Err != nil || e.Action == Stopped || e.Action == Failed {
 		level = slog.LevelWarn
 	}
-	what := []any{"collection", e.Collection, "partition", e.Partition, "reason", e.Reason}
+	what := []any{"collection", e.Collection}
+	if e.Partition != "" {
+		what = append(what, "partition", e.Partition)
+	}
+	what = append(what, "reason", e.Reason)
 	if e.Err != nil {
 		what = append(what, "error", e.Err)
 	}

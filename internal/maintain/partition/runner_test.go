@@ -359,6 +359,9 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	if e := r.History()[0]; e.Action != Made || !strings.Contains(e.Reason, "from 2026-01-11T00:00:00Z") {
 		t.Errorf("%+v", e)
 	}
+	if e := r.Entries("fla.log")[0]; !strings.HasPrefix(e.Reason, "made: ahead of time") { // a range has no name yet
+		t.Errorf("as a job %+v", e)
+	}
 }
 
 // A Runner wakes when the next step is due, however long Options.Every is. This one test runs Run itself, on the virtual time of its bubble; the others

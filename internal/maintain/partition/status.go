@@ -2,6 +2,7 @@ package partition
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"oxbow/internal/maintain"
@@ -105,7 +106,7 @@ func (r *Runner) Entries(ns string) []maintain.Entry {
 		}
 		entry := maintain.Entry{
 			Job: JobPrefix + ns, N: int64(len(list) + 1), Begin: e.At.Add(-e.Took), End: e.At, State: maintain.Waiting, Steps: 1,
-			Reason: string(e.Action) + " " + e.Partition + ": " + e.Reason,
+			Reason: strings.TrimSuffix(string(e.Action)+" "+e.Partition, " ") + ": " + e.Reason,
 		}
 		switch {
 		case e.Err != nil:
