@@ -17,10 +17,13 @@ func passwordCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "password NAME@DATABASE",
 		Short: "Salt a password for the configuration",
-		Long: "Salt a password for the configuration: reads it from the terminal, or a line of standard input, and prints the user's entry.\n" +
-			"What it prints lets nobody log in who doesn't know the password.",
+		Long: "Salt a password for the configuration: reads it from the terminal, or a line of standard input, and prints the user's entry, which belongs under the\n" +
+			"key users. Its roles are yours to choose. What it prints lets nobody log in who doesn't know the password.",
 		Args: oneArgument("NAME@DATABASE"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkUser(args[0]); err != nil {
+				return err
+			}
 			password, err := readPassword(c.InOrStdin(), c.ErrOrStderr())
 			if err != nil {
 				return err
@@ -56,13 +59,25 @@ func readPassword(in io.Reader, prompt io.Writer) (string, error) {
 	return typed[0], nil
 }
 
+// checkUser refuses users who have no password.
+func checkUser(user string) error {
+	at := strings.LastIndexByte(user, '@')
+	switch {
+	case at <= 0 || at == len(user)-1:
+		return fmt.Errorf("%q is no user: write NAME@DATABASE", user)
+	case user[at+1:] == "$external":
+		return fmt.Errorf("%q has no password: a user of $external logs in with its certificate, and its entry has roles only", user)
+	}
+	return nil
+}
+
 // writeUser prints an entry of the configuration's key users.
 func writeUser(w io.Writer, user, password string) error {
-	at := strings.LastIndexByte(user, '@')
-	if at <= 0 || at == len(user)-1 {
-		return fmt.Errorf("%q is no user: write NAME@DATABASE", user)
+	if err := checkUser(user); err != nil {
+		return err
 	}
-	lines := fmt.Sprintf("users:\n  %q:\n", user)
+	at := strings.LastIndexByte(user, '@')
+	lines := fmt.Sprintf("  %q:\n", user)
 	for _, m := range auth.Mechanisms() {
 		c, err := auth.NewCredential(m, user[:at], password)
 		if err != nil {

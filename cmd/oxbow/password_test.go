@@ -20,14 +20,17 @@ func TestPasswordPrintsAnEntry(t *testing.T) {
 	if strings.Contains(out.String(), "tide") {
 		t.Errorf("the password itself is in\n%s", out.String())
 	}
-	cfg, err := config.Parse("printed", []byte(out.String()))
+	if err := writeUser(&out, "eve@shop", "tide"); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Parse("printed", []byte("users:\n"+out.String())) // one below the other
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, out.String())
 	}
-	if len(cfg.Users) != 1 || cfg.Users[0].String() != "ada@shop" || len(cfg.Users[0].Credentials) != 2 || !cfg.Authorize {
+	if len(cfg.Users) != 2 || cfg.Users[0].String() != "ada@shop" || len(cfg.Users[0].Credentials) != 2 || !cfg.Authorize {
 		t.Errorf("%+v", cfg)
 	}
-	for _, bad := range []string{"ada", "@shop", "ada@"} {
+	for _, bad := range []string{"ada", "@shop", "ada@", "CN=loader,O=Shop@$external"} {
 		if err := writeUser(&out, bad, "tide"); err == nil {
 			t.Errorf("%q is taken for a user", bad)
 		}
