@@ -114,7 +114,7 @@ func TestLoadErrors(t *testing.T) {
 		args  []string
 		want  []string
 	}{
-		{"a value of the wrong type", "_id:int,dev:long\n1,7\n2,seven\n", []string{"--ns", "fla.log", "--format", "csv", "-"}, []string{"line 3", "field dev", "seven"}},
+		{"a value of the wrong type", "_id:int,dev:long\n1,7\n2,seven\n", []string{"--ns", "fla.log", "--format", "csv", "-"}, []string{"line 3", "field dev", `"seven" is no long: a whole number`}},
 		{"an unknown type", "dev:number\n1\n", []string{"--ns", "fla.log", "--format", "csv", "-"}, []string{"line 1", `"dev:number"`, "objectId"}},
 		{"no header", "", []string{"--ns", "fla.log", "--format", "csv", "-"}, []string{"line 1"}},
 		{"a quote inside a value", "dev\na\"b\n", []string{"--ns", "fla.log", "--format", "csv", "-"}, []string{"line 2"}},

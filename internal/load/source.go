@@ -46,7 +46,7 @@ func (j *jsonLines) Next() (bson.Raw, int, error) {
 		}
 		var doc bson.Raw
 		if err := bson.UnmarshalExtJSON(text, false, &doc); err != nil {
-			return nil, j.line, fmt.Errorf("line %d: %w", j.line, err)
+			return nil, j.line, fmt.Errorf("line %d is no document in Extended JSON: %w", j.line, err)
 		}
 		return doc, j.line, nil
 	}
@@ -75,7 +75,13 @@ type csvRows struct {
 // csvField is a column: a field's name and how its text is read.
 type csvField struct {
 	name string
+	kind columnType
+}
+
+// columnType is how a column's text is read.
+type columnType struct {
 	read func(text string) (any, error)
+	what string // that the text has to be
 }
 
 // NewCSV reads comma-separated values (RFC 4180). The header names fields, each with an optional type, as in "time:date,dev:long,text:string"; without a
@@ -93,7 +99,7 @@ func NewCSV(r io.Reader) (Source, error) {
 	c := &csvRows{reader: reader}
 	for _, column := range header {
 		name, kind, _ := strings.Cut(strings.TrimSpace(column), ":")
-		read, ok := columnTypes[kind]
+		as, ok := columnTypes[kind]
 		switch {
 		case name == "" || !ok:
 			return nil, fmt.Errorf("line 1: column %q: write NAME or NAME:TYPE, with a type of %s", column, typeNames)
@@ -102,7 +108,7 @@ func NewCSV(r io.Reader) (Source, error) {
 		case slices.ContainsFunc(c.fields, func(f csvField) bool { return f.name == name }):
 			return nil, fmt.Errorf("line 1: column %q: the field is there twice", column)
 		}
-		c.fields = append(c.fields, csvField{name, read})
+		c.fields = append(c.fields, csvField{name, as})
 	}
 	return c, nil
 }
@@ -110,16 +116,16 @@ func NewCSV(r io.Reader) (Source, error) {
 const typeNames = "auto, string, int, long, double, bool, date or objectId"
 
 // columnTypes read a column's text by the name of its type.
-var columnTypes = map[string]func(string) (any, error){
-	"":         automatic,
-	"auto":     automatic,
-	"string":   func(s string) (any, error) { return s, nil },
-	"int":      func(s string) (any, error) { n, err := strconv.ParseInt(s, 10, 32); return int32(n), err },
-	"long":     func(s string) (any, error) { return strconv.ParseInt(s, 10, 64) },
-	"double":   func(s string) (any, error) { return strconv.ParseFloat(s, 64) },
-	"bool":     func(s string) (any, error) { return strconv.ParseBool(s) },
-	"date":     date,
-	"objectId": func(s string) (any, error) { return bson.ObjectIDFromHex(s) },
+var columnTypes = map[string]columnType{
+	"":         {automatic, ""},
+	"auto":     {automatic, ""},
+	"string":   {func(s string) (any, error) { return s, nil }, ""},
+	"int":      {func(s string) (any, error) { n, err := strconv.ParseInt(s, 10, 32); return int32(n), err }, "int: a whole number of 32 bits"},
+	"long":     {func(s string) (any, error) { return strconv.ParseInt(s, 10, 64) }, "long: a whole number of 64 bits"},
+	"double":   {func(s string) (any, error) { return strconv.ParseFloat(s, 64) }, "double: a number"},
+	"bool":     {func(s string) (any, error) { return strconv.ParseBool(s) }, "bool: true or false"},
+	"date":     {date, "date, such as 2001-02-01 or 2001-02-01T00:00:00Z"},
+	"objectId": {func(s string) (any, error) { return bson.ObjectIDFromHex(s) }, "objectId: 24 hexadecimal digits"},
 }
 
 func automatic(s string) (any, error) {
@@ -153,9 +159,9 @@ func (c *csvRows) Next() (bson.Raw, int, error) {
 		if text == "" {
 			continue
 		}
-		v, err := c.fields[i].read(text)
+		v, err := c.fields[i].kind.read(text)
 		if err != nil {
-			return nil, line, fmt.Errorf("line %d: field %s: %w", line, c.fields[i].name, err)
+			return nil, line, fmt.Errorf("line %d: field %s: %.40q is no %s", line, c.fields[i].name, text, c.fields[i].kind.what)
 		}
 		doc = append(doc, bson.E{Key: c.fields[i].name, Value: v})
 	}

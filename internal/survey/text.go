@@ -34,7 +34,7 @@ func (r *Report) Print(w io.Writer) error {
 	if len(r.Findings) == 0 {
 		fmt.Fprintf(w, "nothing found\n\n")
 	}
-	fmt.Fprintf(w, "version %s, %d databases, %d collections, %d looked at, in %s\n\n", orElse(s.Version, notReported), s.Databases, s.Count, len(s.Collections), s.At.UTC().Format(time.RFC3339))
+	fmt.Fprintf(w, "version %s, %d databases, %d collections, %d looked at; as of %s\n\n", orElse(s.Version, notReported), s.Databases, s.Count, len(s.Collections), s.At.UTC().Format(time.RFC3339))
 	if err := r.printMembers(w); err != nil {
 		return err
 	}
