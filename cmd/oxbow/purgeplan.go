@@ -199,7 +199,7 @@ func (o *purgeOptions) command(p *purge.Plan) string {
 	if p.Winner == "" {
 		return ""
 	}
-	args := []string{"oxbow purge run", "--uri " + quote(withoutPassword(o.uri)), "--ns " + quote(o.ns), "--strategy " + string(p.Winner)}
+	args := []string{"oxbow purge run", "--uri " + terminal.Argument(withoutPassword(o.uri)), "--ns " + terminal.Argument(o.ns), "--strategy " + string(p.Winner)}
 	for _, e := range p.Estimates {
 		if e.Strategy == p.Winner && e.Workers > 0 {
 			args = append(args, fmt.Sprintf("--workers %d", e.Workers))
@@ -216,18 +216,10 @@ func (o *purgeOptions) command(p *purge.Plan) string {
 	}...) {
 		passedOver := f.name == "unit" && (o.field == "" || f.value == "date") || (f.name == "parts" || f.name == "zone") && p.Winner != purge.Drop
 		if f.value != "" && !passedOver {
-			args = append(args, "--"+f.name+" "+quote(f.value))
+			args = append(args, "--"+f.name+" "+terminal.Argument(f.value))
 		}
 	}
 	return strings.Join(args, " ")
-}
-
-// quote writes an argument for a shell.
-func quote(text string) string {
-	if !strings.ContainsAny(text, " \t\n'\"\\$`*?[]{}()<>|&;~#!") {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // print prints a plan as text.

@@ -3,9 +3,12 @@ package survey
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"oxbow/internal/terminal"
 )
 
 // shell is a collection in the shell.
@@ -26,7 +29,7 @@ func (f *finder) purge(c *Collection, age string) string {
 	if c.Time != nil {
 		field, unit = c.Time.Name, units[c.Time.Types[0].Name]
 	}
-	text := "oxbow purge plan --uri " + f.uri + " --ns " + c.Namespace + " --time-field " + field
+	text := "oxbow purge plan --uri " + f.uri + " --ns " + terminal.Argument(c.Namespace) + " --time-field " + terminal.Argument(field)
 	if unit != "" {
 		text += " --unit " + unit
 	}
@@ -78,7 +81,7 @@ func (f *finder) times(c *Collection) {
 	mend := []string{c.shell() + ".countDocuments({" + quoted(field) + ": {$not: {$type: " + quoted(bsonType(main)) + "}}}, {comment: \"oxbow:allow-scan\"})"}
 	for _, t := range c.Time.Types[1:] {
 		if t.Name == "string" && main == "date" {
-			mend = append(mend, c.command("update", fmt.Sprintf(`, updates: [{q: {%s: {$type: "string"}}, u: [{$set: {%s: {$toDate: "$%s"}}}], multi: true}]`, quoted(field), quoted(field), field)))
+			mend = append(mend, c.command("update", fmt.Sprintf(`, updates: [{q: {%s: {$type: "string"}}, u: [{$set: {%s: {$toDate: %s}}}], multi: true}]`, quoted(field), quoted(field), quoted("$"+field))))
 		}
 	}
 	f.add(false, "time-types", c.Namespace, "The time field has several types, or is missing",
@@ -172,6 +175,16 @@ func (f *finder) indexes(c *Collection) {
 		fmt.Sprintf("%s of indexes on %s of documents: %s", sizeText(c.IndexBytes.Value), sizeText(c.DataBytes.Value), strings.Join(parts, ", ")), mend...)
 }
 
+// plainInYAML are the names that YAML takes as they are.
+var plainInYAML = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+
+func inYAML(name string) string {
+	if plainInYAML.MatchString(name) {
+		return name
+	}
+	return quoted(name)
+}
+
 // size finds collections that want to be split.
 func (f *finder) size(c *Collection) {
 	if c.Documents.Value <= f.t.Large {
@@ -179,12 +192,12 @@ func (f *finder) size(c *Collection) {
 	}
 	layout := "{hash: {field: _id, count: 64}}"
 	if c.Time != nil {
-		layout = "{time: {field: " + c.Time.Name + ", unit: " + cmp.Or(units[c.Time.Types[0].Name], "date") + ", every: day}, keep: 30d}"
+		layout = "{time: {field: " + inYAML(c.Time.Name) + ", unit: " + cmp.Or(units[c.Time.Types[0].Name], "date") + ", every: day}, keep: 30d}"
 	}
 	evidence := fmt.Sprintf("%s documents, %s, with %s of indexes", numberText(c.Documents.Value), sizeText(c.DataBytes.Value), sizeText(c.IndexBytes.Value))
 	if c.LastDay.Reported {
 		evidence += fmt.Sprintf("; about %s came within a day", numberText(c.LastDay.Value))
 	}
 	f.add(false, "large", c.Namespace, "A collection is very large, and in one piece", evidence,
-		"collections: {"+c.Namespace+": "+layout+"}   # in oxbow.yaml, then: oxbow check -c oxbow.yaml")
+		"collections: {"+inYAML(c.Namespace)+": "+layout+"}   # in oxbow.yaml, then: oxbow check -c oxbow.yaml")
 }

@@ -11,21 +11,8 @@ import (
 	"oxbow/internal/deployment"
 	"oxbow/internal/operation"
 	"oxbow/internal/query"
+	"oxbow/internal/terminal"
 )
-
-// sorted puts the serious first, else keeps the order of IDs and within that of what it is about.
-func sorted(list []Finding) []Finding {
-	slices.SortStableFunc(list, func(a, b Finding) int {
-		serious := func(f Finding) int {
-			if f.Serious {
-				return 0
-			}
-			return 1
-		}
-		return cmp.Or(cmp.Compare(serious(a), serious(b)), cmp.Compare(slices.Index(IDs, a.ID), slices.Index(IDs, b.ID)), cmp.Compare(a.About, b.About))
-	})
-	return list
-}
 
 func (f *finder) members() {
 	for _, m := range f.s.Members {
@@ -211,7 +198,7 @@ func (f *finder) running() {
 		if !o.Scans() || o.Age < f.t.Running || documents <= f.t.ScannedFrom || o.AllowsScan() {
 			continue
 		}
-		mend := []string{fmt.Sprintf("oxbow ops kill --uri %s --opid %s --member %s", f.uri, o.Number(), o.Member)}
+		mend := []string{fmt.Sprintf("oxbow ops kill --uri %s --opid %s --member %s", f.uri, terminal.Argument(o.Number()), terminal.Argument(o.Member))}
 		f.add(true, "scan-running", o.Namespace, "An operation reads a whole collection",
 			fmt.Sprintf("%s %s runs on %s for %s without an index (%s), over %s documents", o.Kind, o.Shape, o.Member, timeText(o.Age), o.Plan, numberText(documents)),
 			append(mend, wanted(o)...)...)

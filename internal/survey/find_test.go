@@ -3,6 +3,7 @@ package survey
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -156,5 +157,29 @@ func TestTimeField(t *testing.T) {
 		if got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
+	}
+}
+
+// TestCommandsOfOddNames: whoever may name a collection or a field puts nothing into the commands that an operator pastes.
+func TestCommandsOfOddNames(t *testing.T) {
+	const name, field = `db.c; touch x $(touch y)`, `a"}); quit(); ("`
+	s := Survey{At: time.Now(), Collections: []Collection{{
+		Namespace: name, Documents: Known(200_000_000), Sampled: 10, Time: &TimeField{Name: field, Types: []Type{{"date", 9}, {"string", 1}}},
+		Expired: &Backlog{Field: field, Behind: 1e6},
+	}}}
+	list := Find(&s, DefaultThresholds, "mongodb://h/?a=b&c=d")
+	wants := map[string]string{
+		"ttl-behind": `oxbow purge plan --uri 'mongodb://h/?a=b&c=d' --ns 'db.c; touch x $(touch y)' --time-field 'a"}); quit(); ("' --before 0s`,
+		"time-types": `{$set: {"a\"}); quit(); (\"": {$toDate: "$a\"}); quit(); (\""}}}`,
+		"large":      `collections: {"db.c; touch x $(touch y)": {time: {field: "a\"}); quit(); (\"", unit: date`,
+	}
+	for _, f := range list {
+		if want := wants[f.ID]; want != "" && !strings.Contains(strings.Join(f.Mend, "\n"), want) {
+			t.Errorf("%s: %q lacks %s", f.ID, f.Mend, want)
+		}
+		delete(wants, f.ID)
+	}
+	if len(wants) > 0 {
+		t.Errorf("not found: %v", wants)
 	}
 }

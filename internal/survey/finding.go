@@ -1,8 +1,12 @@
 package survey
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
+
+	"oxbow/internal/terminal"
 )
 
 // Finding is one thing that is wrong.
@@ -53,13 +57,13 @@ var DefaultThresholds = Thresholds{
 type finder struct {
 	s    *Survey
 	t    Thresholds
-	uri  string
+	uri  string // for a shell
 	list []Finding
 }
 
 // Find says what is wrong by the figures of a survey: the serious first, in the order of IDs. uri stands in the commands of Oxbow.
 func Find(s *Survey, t Thresholds, uri string) []Finding {
-	f := &finder{s: s, t: t, uri: uri, list: []Finding{}}
+	f := &finder{s: s, t: t, uri: terminal.Argument(uri), list: []Finding{}}
 	f.members()
 	f.majorities()
 	f.oplogs()
@@ -84,6 +88,20 @@ func Find(s *Survey, t Thresholds, uri string) []Finding {
 
 func (f *finder) add(serious bool, id, about, title, evidence string, mend ...string) {
 	f.list = append(f.list, Finding{ID: id, About: about, Serious: serious, Title: title, Evidence: evidence, Mend: mend})
+}
+
+// sorted puts the serious first, else keeps the order of IDs and within that of what it is about.
+func sorted(list []Finding) []Finding {
+	slices.SortStableFunc(list, func(a, b Finding) int {
+		serious := func(f Finding) int {
+			if f.Serious {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(serious(a), serious(b)), cmp.Compare(slices.Index(IDs, a.ID), slices.Index(IDs, b.ID)), cmp.Compare(a.About, b.About))
+	})
+	return list
 }
 
 // sizeText writes a number of bytes as people read it.

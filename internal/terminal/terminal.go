@@ -11,6 +11,14 @@ import (
 // Text is a text in one line: each control character is written as an escape, line ends and tabs among them.
 func Text(text string) string { return escaped(text, "") }
 
+// Argument is a text as one argument of a command that is pasted into a shell.
+func Argument(text string) string {
+	if text != "" && !strings.ContainsAny(text, " \t\n'\"\\$`*?[]{}()<>|&;~#!") {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
 // Lines returns a writer of lines: each control character but line ends and tabs is written as an escape. Each call of Write has whole characters.
 func Lines(w io.Writer) io.Writer { return lines{w} }
 

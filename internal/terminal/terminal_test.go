@@ -3,6 +3,7 @@ package terminal
 import (
 	"bytes"
 	"fmt"
+	"os/exec"
 	"testing"
 )
 
@@ -26,5 +27,15 @@ func TestLines(t *testing.T) {
 	var out bytes.Buffer
 	if n, err := fmt.Fprint(Lines(&out), "a\tb\n\x1b[2Jc\n"); err != nil || n != 10 || out.String() != "a\tb\n\\x1b[2Jc\n" {
 		t.Errorf("%d, %v: %q", n, err, out.String())
+	}
+}
+
+// TestArgument: a shell takes each as one word, as it is.
+func TestArgument(t *testing.T) {
+	for _, text := range []string{"", "db.c", "mongodb://h/?a=b&c=d", "it's", "a; touch x", "$(touch x)", "`x`", "a b", "a\nb", "-x", "größer"} {
+		out, err := exec.Command("sh", "-c", "printf %s "+Argument(text)).Output()
+		if err != nil || string(out) != text {
+			t.Errorf("%q became %q, %v", text, out, err)
+		}
 	}
 }
