@@ -200,7 +200,7 @@ func (c *Catalog) Stray() []backend.Namespace { return slices.Clone(c.stray) }
 // gate returns the gate of a collection, and NamespaceNotFound if it has no layout.
 func (c *Catalog) gate(ns string) (*gate, error) {
 	if c.Snapshot().Collection(ns) == nil {
-		return nil, mongoerr.New(mongoerr.NamespaceNotFound, "collection %s has no layout", ns)
+		return nil, noLayout(ns)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -212,16 +212,29 @@ func (c *Catalog) gate(ns string) (*gate, error) {
 	return g, nil
 }
 
+func noLayout(ns string) error {
+	return mongoerr.New(mongoerr.NamespaceNotFound, "collection %s has no layout", ns)
+}
+
+// enter acquires a part of a collection's gate, and NamespaceNotFound if the collection went from the configuration meanwhile.
+func (c *Catalog) enter(ctx context.Context, ns string, part semaphore) (release func(), err error) {
+	if err := part.acquire(ctx); err != nil {
+		return nil, err
+	}
+	if c.Snapshot().Collection(ns) == nil {
+		part.release()
+		return nil, noLayout(ns)
+	}
+	return part.release, nil
+}
+
 // beginChange waits until nothing else of a collection changes, and keeps it so until release is called.
 func (c *Catalog) beginChange(ctx context.Context, ns string) (release func(), err error) {
 	g, err := c.gate(ns)
 	if err != nil {
 		return nil, err
 	}
-	if err := g.changes.acquire(ctx); err != nil {
-		return nil, err
-	}
-	return g.changes.release, nil
+	return c.enter(ctx, ns, g.changes)
 }
 
 // publish puts what was stored of a collection into a new snapshot: its record (nil: no other one), partitions that were added or changed, and those

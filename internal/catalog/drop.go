@@ -109,10 +109,11 @@ func (c *Catalog) partition(ns, name string) (route.Partition, error) {
 
 // mark runs a change that marks partitions as Dropping, while nothing else of the collection changes.
 func (c *Catalog) mark(ctx context.Context, g *gate, ns string, change func() ([]route.Partition, error)) (marked []route.Partition, err error) {
-	if err := g.changes.acquire(ctx); err != nil {
+	release, err := c.enter(ctx, ns, g.changes)
+	if err != nil {
 		return nil, err
 	}
-	defer g.changes.release()
+	defer release()
 	err = c.deciding(ctx, func() error {
 		marked, err = change()
 		return err
@@ -175,10 +176,11 @@ func (c *Catalog) dropWhenSeen(ctx context.Context, g *gate, ns string, marked [
 	if len(ready) == 0 {
 		return nil
 	}
-	if err := g.physical.acquire(ctx); err != nil {
+	release, err := c.enter(ctx, ns, g.physical)
+	if err != nil {
 		return err
 	}
-	defer g.physical.release()
+	defer release()
 	return c.dropMarked(ctx, ns, ready)
 }
 
@@ -225,7 +227,9 @@ func (c *Catalog) finishDrops(ctx context.Context) error {
 		if err != nil || len(ready) == 0 || !g.physical.tryAcquire() {
 			continue // somebody is at it
 		}
-		errs = append(errs, c.dropMarked(ctx, col.Namespace(), ready))
+		if c.Snapshot().Collection(col.Namespace()) != nil {
+			errs = append(errs, c.dropMarked(ctx, col.Namespace(), ready))
+		}
 		g.physical.release()
 	}
 	return errors.Join(errs...)

@@ -17,11 +17,12 @@ import (
 // markIndexed stores that every partition has the indexes of the list as it was changed last with the change listed. If it has been changed again since, whoever
 // did that is still at it. The caller holds the collection's indexing.
 func (c *Catalog) markIndexed(ctx context.Context, g *gate, ns string, listed int64) error {
-	if err := g.changes.acquire(ctx); err != nil {
+	release, err := c.enter(ctx, ns, g.changes)
+	if err != nil {
 		return err
 	}
-	defer g.changes.release()
-	err := c.deciding(ctx, func() error {
+	defer release()
+	err = c.deciding(ctx, func() error {
 		r := *c.Snapshot().Collection(ns).record
 		if r.listed != listed || !r.indexing {
 			return nil
@@ -60,10 +61,11 @@ func (c *Catalog) finishIndexes(ctx context.Context, ns string) error {
 		return nil // a command is at work
 	}
 	defer g.indexing.release()
-	r := c.Snapshot().Collection(ns).record
-	if !r.indexing {
+	col := c.Snapshot().Collection(ns)
+	if col == nil || !col.record.indexing {
 		return nil
 	}
+	r := col.record
 	c.log.Info("finishing an index command that was cut short", "collection", ns)
 	var duplicates []string
 	outcomes, err := c.onPartitions(ctx, g, ns, func(d deployment, p route.Partition) error {

@@ -28,10 +28,11 @@ func (c *Catalog) CreateIndexes(ctx context.Context, ns string, specs []bson.Doc
 	if err != nil {
 		return 0, nil, err
 	}
-	if err := g.indexing.acquire(ctx); err != nil {
+	release, err := c.enter(ctx, ns, g.indexing)
+	if err != nil {
 		return 0, nil, err
 	}
-	defer g.indexing.release()
+	defer release()
 	specs = withoutID(specs)
 	fresh, err := c.checkIndexes(ctx, ns, specs)
 	if err != nil {
@@ -64,10 +65,11 @@ func (c *Catalog) DropIndexes(ctx context.Context, ns string, index bson.Value) 
 	if err != nil {
 		return nil, err
 	}
-	if err := g.indexing.acquire(ctx); err != nil {
+	release, err := c.enter(ctx, ns, g.indexing)
+	if err != nil {
 		return nil, err
 	}
-	defer g.indexing.release()
+	defer release()
 	col := c.Snapshot().Collection(ns)
 	if !col.Created {
 		return nil, mongoerr.New(mongoerr.NamespaceNotFound, "ns not found %s", ns)
@@ -294,11 +296,12 @@ func (c *Catalog) unlistIndexes(ctx context.Context, g *gate, ns string, names [
 // relist stores another list of indexes, which partitions are about to follow: see markIndexed. The collection exists afterwards. Where other gateways share
 // the catalog, each has seen the list then, and all partitions that were made before are known: see alignNew.
 func (c *Catalog) relist(ctx context.Context, g *gate, ns string, list func(*Collection) ([]bson.Document, error)) error {
-	if err := g.changes.acquire(ctx); err != nil {
+	release, err := c.enter(ctx, ns, g.changes)
+	if err != nil {
 		return err
 	}
 	changed := false
-	err := c.deciding(ctx, func() error {
+	err = c.deciding(ctx, func() error {
 		if !c.Snapshot().Collection(ns).Created {
 			if err := c.markCreated(ctx, ns, nil); err != nil {
 				return err
@@ -315,7 +318,7 @@ func (c *Catalog) relist(ctx context.Context, g *gate, ns string, list func(*Col
 		r.indexes, r.indexing, r.listed, r.lister = indexes, true, max(0, r.change)+1, c.members.self()
 		return c.storeRecord(ctx, r)
 	})
-	g.changes.release()
+	release()
 	if err != nil || !changed || !c.Shared() {
 		return err
 	}

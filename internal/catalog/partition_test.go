@@ -429,3 +429,57 @@ func TestIndexes(t *testing.T) {
 	}
 	r.want("dropped", r.indexes("local", "fla", "log_20260111_1"), "_id_")
 }
+
+// waiting is a context that tells when somebody begins to wait with it.
+type waiting struct {
+	context.Context
+	waits chan struct{}
+}
+
+func (w waiting) Done() <-chan struct{} {
+	select {
+	case w.waits <- struct{}{}:
+	default:
+	}
+	return w.Context.Done()
+}
+
+// TestReloadTakesWhatIsWaitedFor: what waits for a collection's changes while its entry goes from the configuration is told so.
+func TestReloadTakesWhatIsWaitedFor(t *testing.T) {
+	const other = "collections:\n  fla.other: {hash: {field: u, count: 2}}\n"
+	for name, change := range map[string]func(r *rig, ctx context.Context) error{
+		"ensure": func(r *rig, ctx context.Context) error { _, err := r.Ensure(ctx, "fla.log", places(10)); return err },
+		"create": func(r *rig, ctx context.Context) error { _, err := r.Create(ctx, "fla.log", nil); return err },
+		"hide":   func(r *rig, ctx context.Context) error { return r.Hide(ctx, "fla.log", "fla.log260110") },
+		"drop":   func(r *rig, ctx context.Context) error { _, err := r.Drop(ctx, "fla.log"); return err },
+		"index": func(r *rig, ctx context.Context) error {
+			_, _, err := r.CreateIndexes(ctx, "fla.log", []bson.Document{bsontest.Doc(t, `{"key": {"a": 1}, "name": "a_1"}`)})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, byDay)
+			g, err := r.gate("fla.log")
+			if err != nil {
+				t.Fatal(err)
+			}
+			release, err := acquireAll(t.Context(), g.indexing, g.changes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx := waiting{t.Context(), make(chan struct{}, 1)}
+			changed := make(chan error, 1)
+			go func() { changed <- change(r, ctx) }()
+			<-ctx.waits
+			old, next := r.Snapshot(), parsed(t, other)
+			without, unlisted, err := r.reconfigured(t.Context(), old, next)
+			if err != nil || !r.replace(old, without, unlisted, next) {
+				t.Fatalf("the configuration was not applied: %v", err)
+			}
+			release()
+			if err := <-changed; !mongoerr.Is(err, mongoerr.NamespaceNotFound) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}

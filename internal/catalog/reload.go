@@ -15,7 +15,11 @@ import (
 // Reload applies another configuration, or refuses it whole with the reasons: see config.Diff. A collection that gets a layout must not have
 // documents yet.
 func (c *Catalog) Reload(ctx context.Context, cfg *config.Config) error {
-	release, err := c.stopChanges(ctx)
+	now := c.Snapshot()
+	if err := config.Diff(now.config, cfg, now.made); err != nil { // at once: the rest waits for what changes now
+		return fmt.Errorf("the configuration can't be applied: %w", err)
+	}
+	release, err := c.stopChanges(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -52,8 +56,7 @@ func (c *Catalog) replace(old, next *Snapshot, unlisted map[string]*record, cfg 
 
 // reconfigured returns a snapshot with another configuration, and the records of collections that it does not have.
 func (c *Catalog) reconfigured(ctx context.Context, old *Snapshot, cfg *config.Config) (*Snapshot, map[string]*record, error) {
-	made := func(ns string) bool { return len(old.collections[ns].All) > 0 }
-	if err := config.Diff(old.config, cfg, made); err != nil {
+	if err := config.Diff(old.config, cfg, old.made); err != nil {
 		return nil, nil, err
 	}
 	l := &stored{records: map[string]*record{}, partitions: map[string][]route.Partition{}}
@@ -70,13 +73,19 @@ func (c *Catalog) reconfigured(ctx context.Context, old *Snapshot, cfg *config.C
 	return next, unlisted, c.refuseUnfit(ctx, next, l, unlisted)
 }
 
-// stopChanges holds the changes of every collection.
-func (c *Catalog) stopChanges(ctx context.Context) (release func(), err error) {
+// made reports whether a collection has partitions.
+func (s *Snapshot) made(ns string) bool { return len(s.collections[ns].All) > 0 }
+
+// stopChanges holds the changes of every collection, and all that is done with one that another configuration does not have.
+func (c *Catalog) stopChanges(ctx context.Context, next *config.Config) (release func(), err error) {
 	var all []semaphore
 	for _, col := range c.Snapshot().Collections("") {
 		g, err := c.gate(col.Namespace())
 		if err != nil {
 			return nil, err
+		}
+		if next.Collection(col.Namespace()) == nil {
+			all = append(all, g.indexing, g.physical)
 		}
 		all = append(all, g.changes)
 	}

@@ -57,10 +57,11 @@ func (c *Catalog) sweep(ctx context.Context, ns string) error {
 		c.log.Info("dropping partitions whose drop was cut short", "collection", ns, "partitions", len(dropping))
 		errs = append(errs, c.dropWhenSeen(ctx, g, ns, dropping))
 	}
-	if err := g.changes.acquire(ctx); err != nil {
-		return err
+	release, err := c.enter(ctx, ns, g.changes)
+	if err != nil {
+		return errors.Join(append(errs, err)...)
 	}
-	defer g.changes.release()
+	defer release()
 	return errors.Join(append(errs, c.deciding(ctx, func() error { return c.finishMaking(ctx, ns) }))...)
 }
 
