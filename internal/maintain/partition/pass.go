@@ -38,7 +38,11 @@ func (p *pass) look(ctx context.Context, col *catalog.Collection) {
 	if err != nil || d.Stop != "" {
 		return
 	}
-	in.Partitions = p.opts.Catalog.Snapshot().Collection(ns).All
+	after := p.opts.Catalog.Snapshot().Collection(ns)
+	if after == nil { // its entry went from the configuration meanwhile
+		return
+	}
+	in.Partitions = after.All
 	if next, ok := retention.Next(in); ok {
 		p.next = min(p.next, looked+time.Duration(next-now)*time.Millisecond)
 		p.mu.Lock()

@@ -403,3 +403,20 @@ func TestRunWakesWhenAStepIsDue(t *testing.T) {
 		}
 	})
 }
+
+// TestReloadWithinAPass: a collection whose entry goes from the configuration while a pass looks at it is passed over.
+func TestReloadWithinAPass(t *testing.T) {
+	r := newRig(t, "{time: {field: time, every: day}, keep: 1d, ahead: 0}")
+	if _, err := r.Create(t.Context(), ns, nil); err != nil {
+		t.Fatal(err)
+	}
+	col := r.Snapshot().Collection(ns)
+	cfg, err := config.Parse("oxbow.yaml", []byte("collections:\n  fla.other: {hash: {field: u, count: 2}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Reload(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	(&pass{Runner: r.Runner}).look(t.Context(), col)
+}
