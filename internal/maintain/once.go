@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"oxbow/internal/mongoerr"
 )
 
 // ErrTaken says that another process runs a job.
@@ -67,7 +69,7 @@ func (r *Runner) untilOver(ctx context.Context, spec *Spec) error {
 	var other lease
 	begun := false
 	for {
-		rec, err := r.opts.Store.record(ctx, spec.ID)
+		rec, err := r.read(ctx, spec.ID)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -96,6 +98,33 @@ func (r *Runner) untilOver(ctx context.Context, spec *Spec) error {
 		case <-time.After(wait):
 		}
 	}
+}
+
+// read reads a job. Where that fails for a reason that passes by itself, such as a primary that steps down, it reads again, for mostDelay at most: what the job does
+// goes on meanwhile or comes again.
+func (r *Runner) read(ctx context.Context, id string) (*record, error) {
+	_, began := r.opts.Clock()
+	for {
+		rec, err := r.opts.Store.record(ctx, id)
+		_, now := r.opts.Clock()
+		if err == nil || ctx.Err() != nil || !passes(err) || now-began > mostDelay {
+			return rec, err
+		}
+		r.tell(id, "a job can't be read now", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(r.opts.Poll):
+		}
+	}
+}
+
+// passes reports whether a failure to read a job may pass by itself: the server was not reached, or said that.
+func passes(err error) bool {
+	if errors.Is(err, ErrNoJob) || errors.Is(err, errNonsense) {
+		return false
+	}
+	var answered *mongoerr.Error
+	return !errors.As(err, &answered) || answered.Code.Retryable()
 }
 
 // watch tells how a job stands until ctx ends.

@@ -120,13 +120,15 @@ func (r *Runner) newRun(spec *Spec, rec *record, now reading) *run {
 		h.mu.spentFrom = from
 	}
 	h.mu.stretch = stretch{now, rec.Pass}
-	h.alarm = time.AfterFunc(r.opts.Poll, h.check)
 	if r.opts.Throttle != nil {
 		h.throttle = r.opts.Throttle(*spec)
 	}
 	if h.throttle != nil {
 		h.throttle.Limit(rec.Orders.limits(spec.Limits))
 	}
+	// The check sets the alarm again, so it is there before it goes off.
+	h.alarm = time.AfterFunc(time.Hour, h.check)
+	h.alarm.Reset(r.opts.Poll)
 	return h
 }
 
@@ -145,7 +147,8 @@ func (h *run) start(rec, seen *record) ending {
 			return h.again(fmt.Errorf("end what %s left running: %w", seen.Lease.Host, err))
 		}
 		h.mu.entries++
-		h.store(func(ctx context.Context) error { return h.opts.Store.keep(ctx, cutOff(seen, h.mu.entries)) })
+		err := h.store(func(ctx context.Context) error { return h.opts.Store.keep(ctx, cutOff(seen, h.mu.entries)) })
+		h.tell(h.spec.ID, "the history does not tell that a job was cut off", err)
 	}
 	for {
 		e := h.pass()

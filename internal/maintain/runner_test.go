@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"oxbow/internal/backend"
 )
 
 var noon = date(2026, 3, 1, 12, 0)
@@ -53,6 +55,24 @@ func TestOnceGoesOn(t *testing.T) {
 		spec.Namespace = "c.d"
 		if s, err = r.process(nil).Once(t.Context(), spec, nil); err != nil || s.Steps != 3 || r.steps() != 7 {
 			t.Errorf("%+v, %v after %d steps", s, err, r.steps())
+		}
+	})
+}
+
+// Whoever runs a job sits out that the deployment is away for a while, and is told where it stays away.
+func TestOnceSitsOutAFailure(t *testing.T) {
+	bubble(t, noon, func(t *testing.T, r *rig) {
+		r.work = 60
+		p := r.process(nil)
+		time.AfterFunc(10*time.Second, func() { p.cut.Store(true) })
+		time.AfterFunc(2*time.Minute, func() { p.cut.Store(false) })
+		s, err := p.Once(t.Context(), Spec{ID: "one", Kind: "toy"}, nil)
+		if err != nil || s.State != Done || s.Documents != 60 {
+			t.Errorf("%+v, %v after %d steps", s, err, r.steps())
+		}
+		time.AfterFunc(10*time.Second, func() { p.cut.Store(true) })
+		if _, err := p.Once(t.Context(), Spec{ID: "two", Kind: "toy"}, nil); !errors.Is(err, backend.ErrUnavailable) {
+			t.Errorf("never there again: %v", err)
 		}
 	})
 }

@@ -28,6 +28,9 @@ const keptEntries = 200
 // ErrNoJob says that there is no job with an id.
 var ErrNoJob = errors.New("there is no such job")
 
+// errNonsense marks a document that is no job's.
+var errNonsense = errors.New("has to be mended or removed")
+
 // errLost says that the lease under which something was to be written is another's by now.
 var errLost = errors.New("the lease was taken by another")
 
@@ -216,7 +219,7 @@ func (s *Store) records(ctx context.Context, filter driver.D) ([]record, error) 
 			if !ok {
 				text = id.String()
 			}
-			records[i] = record{ID: text, fault: fmt.Errorf("the document of job %s can't be read, and has to be mended or removed: %w", text, err)}
+			records[i] = record{ID: text, fault: fmt.Errorf("the document of job %s can't be read, and %w: %w", text, errNonsense, err)}
 		}
 	}
 	return records, nil
