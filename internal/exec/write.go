@@ -24,9 +24,10 @@ type Options struct {
 
 // Insert runs the plan of an insert.
 func (e *Executor) Insert(ctx context.Context, p *plan.Insert, o Options) (*backend.WriteReply, error) {
-	steps := make([]plan.Step, len(p.Runs))
+	var one [1]plan.Step
+	steps := one[:0]
 	for i := range p.Runs {
-		steps[i] = &p.Runs[i]
+		steps = append(steps, &p.Runs[i])
 	}
 	w := writing{exec: e, name: "insert", sequence: "documents", collection: p.Namespace, options: o, ordered: p.Ordered, byPartition: p.Ordered && p.ByPartition}
 	return w.run(ctx, steps, p.Errors)
@@ -61,11 +62,15 @@ type outcome struct {
 // holds within each only. refused are the statements that the
 // plan itself refused. The error is one of the command as a whole: a backend that gave no reply.
 func (w *writing) run(ctx context.Context, steps []plan.Step, refused []backend.WriteError) (*backend.WriteReply, error) {
+	if len(steps) == 1 {
+		o := w.step(ctx, steps[0])
+		return w.whole(&o.reply, o.err, refused)
+	}
 	var outcomes []outcome
 	switch {
 	case w.byPartition:
 		outcomes = w.inPhases(ctx, steps)
-	case w.ordered || len(steps) == 1:
+	case w.ordered:
 		outcomes = w.inOrder(ctx, steps)
 	default:
 		outcomes = w.atOnce(ctx, steps)
@@ -79,6 +84,11 @@ func (w *writing) run(ctx context.Context, steps []plan.Step, refused []backend.
 			failure = o.err
 		}
 	}
+	return w.whole(total, failure, refused)
+}
+
+// whole completes the reply of all steps, or gives the first error of one.
+func (w *writing) whole(total *backend.WriteReply, failure error, refused []backend.WriteError) (*backend.WriteReply, error) {
 	if failure != nil {
 		met := concern{total.ConcernError, total.Labels}
 		return nil, met.inError(failure)
@@ -108,7 +118,7 @@ func (w *writing) inOrder(ctx context.Context, steps []plan.Step) []outcome {
 	for _, s := range steps {
 		o := w.step(ctx, s)
 		outcomes = append(outcomes, o)
-		if o.err != nil || w.ordered && o.failed() {
+		if o.failed() {
 			break
 		}
 	}

@@ -32,6 +32,9 @@ type Find struct {
 
 // NewFind plans a find.
 func NewFind(f *statement.Find, src Source, env query.Env) (*Find, error) {
+	if t, ok := src.point(f.Filter); ok && len(f.Sort) <= len(emptyDocument) {
+		return pointFind(f, src, t), nil
+	}
 	filter, err := query.ParseFilter(f.Filter, env)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,15 @@ type grouping struct {
 	runs       []Together
 	open       map[runKey]int // the run of a target, of those before the last
 	last       runKey
+	first      *firstRun // the room of the first run, until that begins
+}
+
+// firstRun is the room of a run, and of its first statement.
+type firstRun struct {
+	runs       [1]Together
+	namespaces [1]backend.Namespace
+	index      [1]int32
+	statements [1]bson.Document
 }
 
 // runKey tells what one run takes.
@@ -33,7 +42,8 @@ func (g *grouping) add(t *Target, pinned bool, index int32, doc bson.Document) {
 	key, whole := g.key(t, pinned)
 	i, found := g.find(key)
 	if !found {
-		i = g.begin(key, Together{Run{Backend: t.Backend, Namespaces: []backend.Namespace{t.Namespace}, Pinned: pinned}})
+		i = g.begin(key, Run{Backend: t.Backend, Pinned: pinned})
+		g.runs[i].Namespaces = append(g.runs[i].Namespaces, t.Namespace)
 	} else if whole {
 		g.runs[i].Namespaces = append(g.runs[i].Namespaces, t.Namespace)
 	}
@@ -61,7 +71,11 @@ func (g *grouping) find(key runKey) (int, bool) {
 }
 
 // begin appends a run.
-func (g *grouping) begin(key runKey, r Together) int {
+func (g *grouping) begin(key runKey, r Run) int {
+	if first := g.first; first != nil {
+		r.Namespaces, r.Index, r.Statements = first.namespaces[:0], first.index[:0], first.statements[:0]
+		g.first = nil
+	}
 	i := len(g.runs)
 	if i > 0 && !g.neighbours {
 		if g.open == nil {
@@ -69,7 +83,7 @@ func (g *grouping) begin(key runKey, r Together) int {
 		}
 		g.open[g.last] = i - 1
 	}
-	g.runs, g.last = append(g.runs, r), key
+	g.runs, g.last = append(g.runs, Together{r}), key
 	return i
 }
 

@@ -28,15 +28,25 @@ type Routed struct {
 	Targets []Target
 	Of      int // partitions of the collection
 
-	route *route.Route // nil for a plain collection
+	route *route.Route  // nil for a plain collection, and for a point
+	point bson.Document // the filter that has one; nil: none
+	table *route.Table  // of a point
 }
 
 // Reason says in words why those targets; empty for a plain collection. It is put together when it is asked for: explain and tests do.
 func (r Routed) Reason() string {
-	if r.route == nil {
+	switch {
+	case r.route != nil:
+		return r.route.Reason()
+	case r.point == nil:
 		return ""
 	}
-	return r.route.Reason()
+	filter, err := query.ParseFilter(r.point, query.Env{})
+	if err != nil {
+		return err.Error()
+	}
+	told := r.table.Route(filter)
+	return told.Reason()
 }
 
 // String prints the targets, one a line, below the reason.

@@ -102,9 +102,15 @@ type writer struct {
 }
 
 func newWriter(name string, let bson.Document, ordered bool, src Source, abilities Abilities, env query.Env) *writer {
+	whole := &struct { // one allocation for what a write of one statement needs
+		Write
+		steps [1]Step
+		first firstRun
+	}{Write: Write{Name: name, Namespace: src.Namespace(), Let: let, Ordered: ordered, ByPartition: src.ByPartition}}
+	whole.Steps = whole.steps[:0]
 	return &writer{
-		plan: &Write{Name: name, Namespace: src.Namespace(), Let: let, Ordered: ordered, ByPartition: src.ByPartition}, src: src, env: env,
-		group: grouping{neighbours: ordered && !src.ByPartition, abilities: abilities},
+		plan: &whole.Write, src: src, env: env,
+		group: grouping{neighbours: ordered && !src.ByPartition, abilities: abilities, first: &whole.first, runs: whole.first.runs[:0]},
 	}
 }
 
@@ -147,6 +153,10 @@ func (w *writer) delete(index int32, d *statement.DeleteOne) error {
 	if w.retry && d.Limit == 0 {
 		return mongoerr.New(mongoerr.InvalidOptions, "Cannot use (or request) retryable writes with limit=0")
 	}
+	if t, ok := w.src.point(d.Filter); ok {
+		w.gather(&t, true, index, d.Raw)
+		return nil
+	}
 	filter, err := query.ParseFilter(d.Filter, w.env)
 	if err != nil {
 		return err
@@ -167,6 +177,10 @@ func (w *writer) delete(index int32, d *statement.DeleteOne) error {
 func (w *writer) update(index int32, u *statement.UpdateOne) error {
 	if w.retry && u.Multi {
 		return mongoerr.New(mongoerr.InvalidOptions, "Cannot use (or request) retryable writes with multi=true")
+	}
+	if t, ok := w.src.pointOfUpdate(u); ok {
+		w.gather(&t, true, index, u.Raw)
+		return nil
 	}
 	filter, err := query.ParseFilter(u.Filter, w.env)
 	if err != nil {

@@ -43,7 +43,10 @@ func FuzzUpdate(f *testing.F) {
 		if err == nil && changed {
 			checkOutput(t, out)
 		}
-		update.Touches(bson.ParsePath("a.b"))
+		path := bson.ParsePath("a.b")
+		if touches, _, _ := update.Touches(path); touches && SurelyLeaves(bson.Value{Type: kind, Data: u}, path) {
+			t.Errorf("an update touches %s, and at a look it does not", path)
+		}
 		if out, err = update.Upsert(nil, [12]byte{1}); err == nil {
 			checkOutput(t, out)
 		}

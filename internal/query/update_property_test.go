@@ -238,6 +238,9 @@ func TestTouches(t *testing.T) {
 		_, _, arrayBefore := path.Lookup(doc)
 		after, has, array := path.Lookup(out)
 		touches, v, constant := u.Touches(path)
+		if touches && SurelyLeaves(raw, path) {
+			t.Fatalf("%s: at a look %s leaves it alone", path, extJSON(raw.Data))
+		}
 		if !touches && !bytes.Equal(reached(path, doc), reached(path, out)) {
 			t.Fatalf("%s: %s became %s", path, extJSON(doc), extJSON(out))
 		}

@@ -1,10 +1,38 @@
 package query
 
 import (
+	"bytes"
 	"slices"
 
 	"oxbow/internal/bson"
 )
+
+// SurelyLeaves reports whether a look at the bytes of an update tells that Touches says no for path: it has operators, and none names a path that begins
+// as this one does, nor one that begins with a $. False says nothing, and true not that the update is valid.
+func SurelyLeaves(update bson.Value, path bson.Path) bool {
+	if update.Type != bson.TypeDocument || len(path.Parts()) == 0 {
+		return false
+	}
+	top, none := path.Parts()[0], true
+	it := bson.Elements(update.Data)
+	for it.Next() {
+		fields := it.Value()
+		if operatorParsers[string(it.Key())] == nil || fields.Type != bson.TypeDocument { // $rename has a second path
+			return false
+		}
+		none = false
+		of := bson.Elements(fields.Data)
+		for of.Next() {
+			first, _, _ := bytes.Cut(of.Key(), dot)
+			if len(first) == 0 || first[0] == '$' || string(first) == top {
+				return false
+			}
+		}
+	}
+	return !none
+}
+
+var dot = []byte{'.'}
 
 // Touches reports whether the update can change the value at path in a document that it is applied to: an operator on it, on a
 // prefix of it or below it, a replacement, a pipeline. v is the value that every document has there afterwards if that is known (constant;

@@ -78,3 +78,33 @@ func TestTouchesConstants(t *testing.T) {
 		}
 	}
 }
+
+// What a look at an update's bytes tells of the paths that it leaves alone.
+func TestSurelyLeaves(t *testing.T) {
+	for _, c := range []struct {
+		update, path string
+		told         bool
+	}{
+		{`{"$set": {"a": 5}, "$inc": {"c.d": 1}}`, "b", true},
+		{`{"$set": {"a": 5}}`, "ab", true},
+		{`{"$set": {"ab": 5}}`, "a.b", true},
+		{`{"$push": {"x.$[].a": 5}}`, "a", true},
+		{`{"$set": {"b": 5}, "$inc": {"a": 1}}`, "a", false},
+		{`{"$set": {"a.b": 5}}`, "a", false},
+		{`{"$set": {"a.c": 5}}`, "a.b", false},
+		{`{"$setOnInsert": {"a": 5}}`, "a", false},
+		{`{"$rename": {"b": "a"}}`, "a", false},
+		{`{"$rename": {"a": "b"}}`, "c", false},
+		{`{"$set": {"$a": 5}}`, "c", false},
+		{`{"$set": {"": 5}}`, "c", false},
+		{`{"$set": 5}`, "c", false},
+		{`{"$nothing": {"a": 5}}`, "c", false},
+		{`{"b": 5}`, "a", false},
+		{`{}`, "a", false},
+		{`[{"$set": {"b": 5}}]`, "a", false},
+	} {
+		if told := SurelyLeaves(value(t, c.update), bson.ParsePath(c.path)); told != c.told {
+			t.Errorf("%s on %s: %v", c.update, c.path, told)
+		}
+	}
+}
