@@ -41,12 +41,12 @@ type refusal struct {
 	most  int
 }
 
-// refuse says whether one more connection is too many, with so many there and so many from the same place.
-func (l Limits) refuse(there, fromPlace int) *refusal {
+// refuse says whether one more connection from a place is too many, with so many there and so many from the same one.
+func (l Limits) refuse(there int, from netip.Prefix, fromPlace int) *refusal {
 	switch {
 	case there >= l.Connections:
 		return &refusal{command.LimitConnections, l.Connections}
-	case l.PerAddress > 0 && fromPlace >= l.PerAddress:
+	case l.PerAddress > 0 && from.IsValid() && fromPlace >= l.PerAddress:
 		return &refusal{command.LimitAddress, l.PerAddress}
 	}
 	return nil

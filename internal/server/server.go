@@ -159,7 +159,7 @@ func (s *Server) accept(nc net.Conn) {
 	}
 	// Under the lock, so that Shutdown never waits before this is counted.
 	s.wait.Add(1)
-	refused := s.mu.limits.refuse(len(s.mu.conns), s.mu.addresses[from])
+	refused := s.mu.limits.refuse(len(s.mu.conns), from, s.mu.addresses[from])
 	var c *conn
 	if refused == nil {
 		s.mu.lastID++
