@@ -47,7 +47,7 @@ func (e *Executor) begin(ctx context.Context, t plan.Target, makes bool) (s Send
 	}
 	limit = e.Sends.Limit()
 	if deadline, ok := ctx.Deadline(); ok {
-		limit = min(limit, time.Until(deadline))
+		limit = min(limit, max(time.Millisecond, time.Until(deadline))) // of one that is late already, too: it may be sent
 	}
 	s, err = e.Sends.Begin(t)
 	return s, limit, err

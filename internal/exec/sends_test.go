@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -86,6 +87,17 @@ func TestSendsAreAsked(t *testing.T) {
 		if got := strings.Join(sent, " "); got != c.sent {
 			t.Errorf("%s: sent %q, want %q", c.name, got, c.sent)
 		}
+	}
+}
+
+// A command whose time is over has a limit as well: without one it could run for as long as it likes where it is sent.
+func TestLimitOfALateCommand(t *testing.T) {
+	e := &Executor{Sends: &asked{left: 10}}
+	laid := plan.Target{Backend: "r", Namespace: backend.Namespace{Database: "d", Collection: "c_0"}, Logical: "d.c"}
+	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	if _, limit, err := e.begin(ctx, laid, true); err != nil || limit != time.Millisecond {
+		t.Errorf("the limit is %v, %v", limit, err)
 	}
 }
 
