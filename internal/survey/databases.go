@@ -139,12 +139,35 @@ func (g *gathering) collection(ctx context.Context, database, name string, tops 
 	}
 	g.counts[c.Namespace] = c.Documents.Value >= countedAgain
 	g.survey.Collections = append(g.survey.Collections, c)
-	for i := range g.survey.Servers {
-		g.survey.Servers[i].DataBytes += c.StorageBytes.Value + c.IndexBytes.Value
-	}
+	g.survey.store(stats)
 	select {
 	case <-ctx.Done():
 	case <-time.After(g.o.Pace):
+	}
+}
+
+// store adds what a collection takes on disk to the servers that store it. A router tells it by shard, whose name is mostly that of its replica set; shards of other names
+// are taken to have as much each (https://www.mongodb.com/docs/manual/reference/command/collStats/#mongodb-data-collStats.shards).
+func (s *Survey) store(stats bson.Document) {
+	onDisk := func(stats bson.Document) int64 {
+		return figure(stats, "storageSize").Value + figure(stats, "totalIndexSize").Value
+	}
+	v, _ := bson.Get(stats, "shards")
+	shards, sharded := v.DocumentOK()
+	named, n := false, int64(0)
+	for it := bson.Elements(shards); sharded && it.Next(); n++ {
+		named = named || slices.ContainsFunc(s.Servers, func(server Server) bool { return server.Set == string(it.Key()) })
+	}
+	for i := range s.Servers {
+		server := &s.Servers[i]
+		if !named {
+			server.DataBytes += onDisk(stats) / max(1, n)
+			continue
+		}
+		part, _ := bson.Get(shards, server.Set)
+		if doc, ok := part.DocumentOK(); ok {
+			server.DataBytes += onDisk(doc)
+		}
 	}
 }
 
