@@ -296,8 +296,11 @@ func (j *jobs) statuses(ctx context.Context) ([]maintain.Status, error) {
 		return nil, err
 	}
 	kept := j.gateway.runner.Statuses()
+	behind := j.behind(ctx, kept)
 	for i := range kept {
-		kept[i].Undo = j.undo(ctx, kept[i].Namespace)
+		for _, name := range j.gateway.backendsOf(kept[i].Namespace) {
+			kept[i].Undo = append(kept[i].Undo, behind[name]...)
+		}
 	}
 	return append(list, kept...), nil
 }
@@ -307,24 +310,44 @@ func (j *jobs) latest() []maintain.Status {
 	return append(j.runner.Latest(), j.gateway.runner.Statuses()...)
 }
 
-// undo tells of the members that are behind on purpose: what was dropped can be read there until they follow.
-func (j *jobs) undo(ctx context.Context, namespace string) []string {
+// behind tells, by backend, of the members that are behind on purpose: what was dropped of these jobs' collections can be read there until they follow. All
+// backends are asked at once, so that several that do not answer take no longer than one.
+func (j *jobs) behind(ctx context.Context, of []maintain.Status) map[string][]string {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
+	var names []string
+	for _, s := range of {
+		names = append(names, j.gateway.backendsOf(s.Namespace)...)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	lists := make([][]string, len(names))
+	var asked sync.WaitGroup
+	for i, name := range names {
+		asked.Go(func() { lists[i] = j.delayed(ctx, name) })
+	}
+	asked.Wait()
+	behind := map[string][]string{}
+	for i, name := range names {
+		behind[name] = lists[i]
+	}
+	return behind
+}
+
+// delayed are a backend's members that follow with a delay; none where they can't be asked.
+func (j *jobs) delayed(ctx context.Context, name string) []string {
+	d, err := j.deployment(name)
+	if err != nil {
+		return nil
+	}
+	members, err := d.Members(ctx)
+	if err != nil {
+		return nil
+	}
 	var list []string
-	for _, name := range j.gateway.backendsOf(namespace) {
-		d, err := j.deployment(name)
-		if err != nil {
-			continue
-		}
-		members, err := d.Members(ctx)
-		if err != nil {
-			continue
-		}
-		for _, m := range members {
-			if m.Delay > 0 {
-				list = append(list, fmt.Sprintf("%s follows %s behind: what was dropped since can be read there", m.Host, m.Delay))
-			}
+	for _, m := range members {
+		if m.Delay > 0 {
+			list = append(list, fmt.Sprintf("%s follows %s behind: what was dropped since can be read there", m.Host, m.Delay))
 		}
 	}
 	return list
