@@ -26,7 +26,7 @@ type Backend struct {
 	topology *topology.Topology
 	dialer   *dialer
 	circuit  *circuit
-	end      context.CancelFunc // of the circuit's probes
+	end      context.CancelFunc // of the circuit's probes and the lookout
 
 	places   int           // connections to a server, at most
 	patience time.Duration // the most that a command waits for one
@@ -45,6 +45,7 @@ type Backend struct {
 	cursors      cursors
 	transactions transactions
 	kills        sync.WaitGroup // of commands whose context has ended
+	looks        sync.WaitGroup // the lookout
 }
 
 var _ backend.Backend = (*Backend)(nil)
@@ -124,6 +125,7 @@ func watch(name string, opts *options.ClientOptions, patience time.Duration, log
 	var life context.Context
 	life, b.end = context.WithCancel(context.Background())
 	b.circuit = newCircuit(life, log)
+	b.looks.Go(func() { b.dialer.lookout.run(life, b.dialer.look) })
 	return b, nil
 }
 
@@ -139,6 +141,9 @@ func (b *Backend) once(ctx context.Context, req *backend.Request) (bson.Document
 	}
 	if reason := b.circuit.admit(); reason != "" {
 		return nil, b.turnedAway(mongoerr.HostUnreachable, reason)
+	}
+	if err := ctx.Err(); errors.Is(err, context.Canceled) { // the lookout may see that too late
+		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
 	began := time.Now()
 	l, err := b.borrow(ctx, choice)
@@ -246,5 +251,6 @@ func (b *Backend) Close() error {
 		return fmt.Errorf("close the backend: %w", err)
 	}
 	b.kills.Wait()
+	b.looks.Wait()
 	return nil
 }

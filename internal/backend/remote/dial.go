@@ -26,6 +26,8 @@ type dialer struct {
 	tls  *tls.Config // nil: connections are not encrypted
 	ocsp ocsp.VerifyOptions
 
+	lookout *lookout // for the ends of commands
+
 	mu struct {
 		sync.RWMutex
 		last   uint64
@@ -36,7 +38,7 @@ type dialer struct {
 
 // takeDialing puts a dialer in the place of what the options say about dialing and encryption.
 func takeDialing(opts *options.ClientOptions) *dialer {
-	d := &dialer{dial: opts.Dialer, tls: opts.TLSConfig}
+	d := &dialer{dial: opts.Dialer, tls: opts.TLSConfig, lookout: newLookout()}
 	if d.dial == nil {
 		d.dial = &net.Dialer{}
 	}
@@ -138,6 +140,17 @@ func (d *dialer) linkOf(conn *mnet.Connection) (*link, error) {
 		}
 	}
 	return l, nil
+}
+
+// look has all links look whether their commands have ended. It reports whether there is a command.
+func (d *dialer) look() bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	any := false
+	for _, l := range d.mu.links {
+		any = l.look() || any
+	}
+	return any
 }
 
 // open is how many links have served commands and are not closed.

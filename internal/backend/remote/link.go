@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,11 +25,13 @@ type link struct {
 	dialer *dialer
 	name   linkName
 
-	ctx       context.Context // of the command under way
-	interrupt func()          // ends its reads and writes; made once
-	fired     chan struct{}   // gets one when interrupt has done so
-	in        []byte          // what was read last, before it is known how long the message is
-	lent      atomic.Bool     // it has served a command, so it's no monitor's
+	mu struct {
+		sync.Mutex
+		ctx   context.Context // of the command under way; nil: none
+		ended bool            // so its reads and writes end
+	}
+	in   []byte      // what was read last, before it is known how long the message is
+	lent atomic.Bool // it has served a command, so it's no monitor's
 
 	asked, compressed bool // whether messages go out compressed, once that was asked
 }
@@ -58,30 +61,38 @@ const readAhead = 4 << 10
 // that can be used again.
 const answerGrace = 500 * time.Millisecond
 
-// begin makes the end of ctx end the reads and writes of a command. finish has to be called with what it returns when the command is over.
-func (l *link) begin(ctx context.Context) (stop func() bool) {
-	if l.interrupt == nil {
-		l.fired = make(chan struct{}, 1)
-		l.interrupt = func() {
-			until := time.Unix(1, 0)
-			if errors.Is(l.ctx.Err(), context.DeadlineExceeded) {
-				until = time.Now().Add(answerGrace)
-			}
-			l.Conn.SetDeadline(until) // fails on a closed link only, whose reads and writes end anyway
-			l.fired <- struct{}{}
-		}
+// begin makes the end of ctx end the reads and writes of a command. finish has to be called when the command is over.
+func (l *link) begin(ctx context.Context) {
+	l.mu.Lock()
+	l.mu.ctx = ctx
+	l.mu.Unlock()
+	l.dialer.lookout.rouse()
+}
+
+// look ends the reads and writes of a command whose context has ended. It reports whether there is a command.
+func (l *link) look() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ctx := l.mu.ctx
+	if ctx == nil || l.mu.ended || ctx.Err() == nil {
+		return ctx != nil
 	}
-	l.ctx = ctx
-	return context.AfterFunc(ctx, l.interrupt)
+	until := time.Unix(1, 0)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		until = time.Now().Add(answerGrace)
+	}
+	l.mu.ended = true
+	l.Conn.SetDeadline(until) // fails on a closed link only, whose reads and writes end anyway
+	return true
 }
 
 // finish undoes begin. It reports whether another command can use the link, if this one has read its whole reply.
-func (l *link) finish(stop func() bool) bool {
-	if stop() {
-		return true
-	}
-	<-l.fired
-	return l.Conn.SetDeadline(time.Time{}) == nil
+func (l *link) finish() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ended := l.mu.ended
+	l.mu.ctx, l.mu.ended = nil, false
+	return !ended || l.Conn.SetDeadline(time.Time{}) == nil
 }
 
 // send writes a command as one OP_MSG.

@@ -98,9 +98,9 @@ func (l *loan) expire() {
 
 // roundTrip sends a command and reads the reply to it. The end of ctx ends it.
 func (l *loan) roundTrip(ctx context.Context, req *backend.Request) (bson.Document, error) {
-	stop := l.begin(ctx)
+	l.begin(ctx)
 	reply, err := l.exchange(l.conn, req)
-	if !l.finish(stop) || err != nil {
+	if !l.finish() || err != nil {
 		l.broken = true
 	}
 	if err != nil && ctx.Err() == nil {
