@@ -211,8 +211,10 @@ func limited(ctx context.Context, most time.Duration) (context.Context, context.
 	if most == 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, most, mongoerr.New(mongoerr.MaxTimeMSExpired, "operation exceeded time limit"))
+	return context.WithTimeoutCause(ctx, most, errTimeLimit)
 }
+
+var errTimeLimit = mongoerr.New(mongoerr.MaxTimeMSExpired, "operation exceeded time limit")
 
 // finish takes a command off the list of running ones and adds its time to its collection's.
 func (t *Table) finish(op *Operation, req *Request) {

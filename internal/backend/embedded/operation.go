@@ -30,9 +30,13 @@ var errAtShutdown = mongoerr.New(mongoerr.InterruptedAtShutdown, "interrupted at
 // errTimeLimit is the cause of an operation that its own maxTimeMS ended.
 var errTimeLimit = mongoerr.New(mongoerr.MaxTimeMSExpired, "operation exceeded time limit")
 
-// limited bounds the operation by maxTimeMS; 0 is no bound. The function returned must be called when the operation ends.
+// limited bounds the operation by maxTimeMS; 0 is no bound, and one that the caller's context has already needs no second timer. The function returned
+// must be called when the operation ends.
 func (op operation) limited(limit time.Duration) (operation, context.CancelFunc) {
 	if limit <= 0 {
+		return op, func() {}
+	}
+	if until, ok := op.Deadline(); ok && time.Until(until) <= limit {
 		return op, func() {}
 	}
 	ctx, cancel := context.WithTimeoutCause(op.Context, limit, errTimeLimit)
