@@ -1,6 +1,8 @@
 package observe
 
 import (
+	"strings"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"oxbow/internal/maintain"
@@ -35,16 +37,22 @@ func (j *Jobs) Describe(out chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (j *Jobs) Collect(out chan<- prometheus.Metric) {
 	list := j.Latest()
+	seen := map[string]bool{}
 	for _, s := range list[:min(len(list), maxJobs)] {
+		name, kind := label(s.ID), label(s.Kind)
+		if seen[name] { // a second series of one name is an error, for all figures
+			continue
+		}
+		seen[name] = true
 		gauge := func(d *prometheus.Desc, value float64, labels ...string) {
-			out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, append([]string{s.ID}, labels...)...)
+			out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, append([]string{name}, labels...)...)
 		}
 		for _, state := range maintain.States {
 			is := 0.0
 			if state == s.State {
 				is = 1
 			}
-			gauge(jobStateDesc, is, s.Kind, string(state))
+			gauge(jobStateDesc, is, kind, string(state))
 		}
 		gauge(jobDocumentsDesc, float64(s.Documents))
 		gauge(jobRateDesc, s.Rate)
@@ -62,3 +70,6 @@ func (j *Jobs) Collect(out chan<- prometheus.Metric) {
 		gauge(jobAlertDesc, alert)
 	}
 }
+
+// label is a text as a label can have it: UTF-8.
+func label(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
