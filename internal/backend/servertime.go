@@ -3,7 +3,6 @@ package backend
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
@@ -13,13 +12,9 @@ import (
 
 // ServerTime asks a server for its localTime with hello (https://www.mongodb.com/docs/manual/reference/command/hello/).
 func ServerTime(ctx context.Context, b Backend) (time.Time, error) {
-	hello := bsoncore.NewDocumentBuilder().AppendInt32("hello", 1).AppendString("$db", "admin").Build()
-	reply, err := b.Run(ctx, &Request{Body: bson.Document(hello)})
-	if err == nil {
-		err = Check(reply)
-	}
+	reply, err := Ask(ctx, b, Command("admin", func(dst []byte) []byte { return bsoncore.AppendInt32Element(dst, "hello", 1) }))
 	if err != nil {
-		return time.Time{}, fmt.Errorf("ask for the time: %w", err)
+		return time.Time{}, err
 	}
 	v, _ := bson.Get(reply, "localTime")
 	local, ok := v.TimeOK()
