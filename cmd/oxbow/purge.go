@@ -63,7 +63,7 @@ func (o *purgeOptions) flags(c *cobra.Command) {
 	f.StringVar(&o.zone, "zone", "", "in which the days of --parts begin, such as Asia/Shanghai; by default UTC")
 	f.StringVar(&o.documents, "limit-documents", "", "documents a second at most, such as 5000/s")
 	f.StringVar(&o.bytes, "limit-bytes", "", "bytes of oplog a second at most, such as 10MiB/s")
-	f.StringVar(&o.throttle, "throttle", "", "thresholds of the throttle, such as \"lag<2s..10s latency<1.25x..2x\" (docs/throttle.md)")
+	f.StringVar(&o.throttle, "throttle", "", "thresholds of the throttle: slow from the first figure, stop at the second, as in \"lag<2s..10s canary<2x..5x cpu=off\" (docs/throttle.md)")
 	f.IntVar(&o.workers, "workers", 0, "of ranges and nightly; 0: plan proposes how many, run has 4")
 	c.MarkFlagRequired("ns")
 }
