@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -117,6 +118,9 @@ func printPartitions(w io.Writer, all []partition) error {
 	return table.Flush()
 }
 
+// missingField is the code of the error for a command without a field that it needs.
+const missingField = 40414
+
 func createPartitions(on onCollection) *cobra.Command {
 	var from, to string
 	c := &cobra.Command{
@@ -137,7 +141,11 @@ func createPartitions(on onCollection) *cobra.Command {
 		var made struct {
 			Made int32 `bson:"made"`
 		}
-		if err := p.database.RunCommand(ctx, command).Decode(&made); err != nil {
+		err := p.database.RunCommand(ctx, command).Decode(&made)
+		if refused := (mongo.CommandError{}); errors.As(err, &refused) && refused.HasErrorCode(missingField) {
+			return fmt.Errorf("create partitions: a layout by time needs --from and --to: %w", err)
+		}
+		if err != nil {
 			return fmt.Errorf("create partitions: %w", err)
 		}
 		fmt.Fprintf(w, "%d partitions made\n", made.Made)

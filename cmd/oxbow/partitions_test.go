@@ -74,7 +74,7 @@ func TestPartitionsErrors(t *testing.T) {
 		{[]string{"list", "fla"}, []string{`"fla" is no namespace`}},
 		{[]string{"list", "fla.plain"}, []string{"fla.plain has no layout"}},
 		{[]string{"create", "fla.log", "--from", "yesterday", "--to", "2001-02-03"}, []string{"--from", `"yesterday"`}},
-		{[]string{"create", "fla.log", "--from", "2001-02-03"}, []string{"createPartitions.to", "missing"}},
+		{[]string{"create", "fla.log", "--from", "2001-02-03"}, []string{"needs --from and --to", "createPartitions.to"}},
 		{[]string{"create", "fla.log", "--from", "2001-02-03", "--to", "2001-02-03"}, []string{"before"}},
 		{[]string{"list"}, []string{"DB.COLL"}},
 		{[]string{"drop", "fla.log", "--before", "2001-2-3"}, []string{"--before", `"2001-2-3"`}},

@@ -66,7 +66,7 @@ func TestPurgePlanOfParts(t *testing.T) {
 	if err != nil || stderr != "" {
 		t.Fatalf("%v\n%s", err, stderr)
 	}
-	wantText(t, stdout, "1 parts are over, with 1 documents", "no: it needs a time field or a filter",
+	wantText(t, stdout, "1 parts are over, with 1 documents", "not by document: it needs a time field or a filter",
 		"--ns shop.hits --strategy drop --before 2001-02-04 --parts 'shop.hits{yymmdd}'")
 	_, _, err = oxbowCommand(t, nil, plan...)
 	wantError(t, err, "drop needs a time before which documents go")

@@ -253,6 +253,9 @@ func (p *purgePlan) print(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "\nrefused: %s\n", p.Plan.Reason)
 		return err
 	}
+	if p.Collection.Refused != "" {
+		fmt.Fprintf(w, "\nnot by document: %s\n", p.Collection.Refused)
+	}
 	_, err := fmt.Fprintf(w, "\nbest: %s: %s\n  %s\n", p.Plan.Winner, p.Plan.Reason, p.Command)
 	return err
 }
@@ -290,7 +293,7 @@ func (p *purgePlan) printEstimates(w io.Writer) error {
 	for _, e := range p.Plan.Estimates {
 		if !e.Possible {
 			why := e.Why
-			if why == p.Plan.Reason {
+			if why == p.Plan.Reason || why == p.Collection.Refused {
 				why = "see below"
 			}
 			fmt.Fprintf(table, "%s\t-\t-\t-\t-\tno: %s\n", e.Strategy, why)

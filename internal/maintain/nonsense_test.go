@@ -73,6 +73,11 @@ func TestForeignDocuments(t *testing.T) {
 		if _, err := p.opts.Store.Get(t.Context(), "bad", r.now()); !errors.Is(err, ErrNoJob) {
 			t.Errorf("removed: %v", err)
 		}
+		p.PutAgain("bad")
+		time.Sleep(5 * time.Second)
+		if s := p.status("bad"); !s.Readable() || s.State != Running {
+			t.Errorf("put again: %+v", s)
+		}
 	})
 }
 

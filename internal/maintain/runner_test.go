@@ -3,6 +3,8 @@ package maintain
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +55,16 @@ func TestOnceGoesOn(t *testing.T) {
 			t.Errorf("%+v, %v", s, err)
 		}
 		spec.Namespace = "c.d"
+		spec.StopFile = filepath.Join(t.TempDir(), "stop")
+		if err := os.WriteFile(spec.StopFile, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		held, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if s, err = r.process(nil).Once(held, spec, nil); err != nil || s.State != Held || s.Steps != 0 || s.Documents != 0 || s.Remaining != -1 {
+			t.Errorf("another one, not begun yet, is shown with what the one before has done: %+v, %v", s, err)
+		}
+		spec.StopFile = ""
 		if s, err = r.process(nil).Once(t.Context(), spec, nil); err != nil || s.Steps != 3 || r.steps() != 7 {
 			t.Errorf("%+v, %v after %d steps", s, err, r.steps())
 		}

@@ -41,9 +41,13 @@ type Kind func(Spec) (Job, error)
 func (s *Spec) Tag() string { return "oxbow:job:" + s.ID }
 
 // print is equal for two specifications of which one's checkpoint is good for the other.
-func (s *Spec) print() string {
+func (s *Spec) print() string { return printOf(s.Kind, s.Namespace, s.Parameters) }
+
+func (s *storedSpec) print() string { return printOf(s.Kind, s.Namespace, s.Parameters) }
+
+func printOf(kind, namespace string, parameters []byte) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %q %x", s.Kind, s.Namespace, []byte(s.Parameters))
+	fmt.Fprintf(h, "%q %q %x", kind, namespace, parameters)
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 

@@ -110,10 +110,14 @@ func (r *record) status(now time.Time) Status {
 	if r.fault != nil {
 		return Status{ID: r.ID, State: Failed, Reason: r.fault.Error(), Remaining: -1, Priority: 1}
 	}
+	pass, failures := r.Pass, r.Failures
+	if r.Of != r.Spec.print() { // what is stored was done by another specification
+		pass, failures = passed{Remaining: -1}, 0
+	}
 	s := Status{
 		ID: r.ID, Kind: r.Spec.Kind, Namespace: r.Spec.Namespace, State: r.State, Reason: r.Reason, Next: r.Next,
-		Begun: r.Pass.Begun, Steps: r.Pass.Steps, Documents: r.Pass.Documents, Bytes: r.Pass.Bytes, Skipped: r.Pass.Skipped, Remaining: r.Pass.Remaining,
-		Rate: finite(r.Pace.Rate), Share: finite(r.Pace.Share), Failures: r.Failures, Windows: r.Spec.Windows, Priority: max(1, r.Spec.Priority),
+		Begun: pass.Begun, Steps: pass.Steps, Documents: pass.Documents, Bytes: pass.Bytes, Skipped: pass.Skipped, Remaining: pass.Remaining,
+		Rate: finite(r.Pace.Rate), Share: finite(r.Pace.Share), Failures: failures, Windows: r.Spec.Windows, Priority: max(1, r.Spec.Priority),
 		Last: r.Last,
 	}
 	limits := r.Orders.limits(r.Spec.Limits)
