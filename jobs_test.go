@@ -33,7 +33,9 @@ func TestCheckJobs(t *testing.T) {
 		`{strategy: slices, field: time, age: 1d, parts: "db{yymmdd}.log"}`:                    "slices has no use for parts",
 		`{strategy: slices, field: time, age: 1d, rotate: 1MiB}`:                               "without an archive",
 		`{strategy: slices, field: time, age: 1d, zone: Asia/Shanghai}`:                        "zone is that of the days in parts",
-		`{strategy: drop, age: 1d}`:                                                            "drop needs a collection that is split by time",
+		`{field: time, age: 1d}`:                              "there is no strategy \"\"; there are drop",
+		`{strategy: ranges, field: time, before: 2026-01-31}`: "",
+		`{strategy: drop, age: 1d}`:                           "drop needs a collection that is split by time",
 	} {
 		cfg, err := config.Parse("oxbow.yaml", []byte("backends: {local: {embedded: data}}\njobs:\n  a: {kind: purge, on: b.c, with: "+with+"}\n"))
 		if err != nil {

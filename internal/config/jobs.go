@@ -207,9 +207,12 @@ func (p *parameters) instants(keys ...string) {
 		if at == nil {
 			continue
 		}
-		t, err := time.Parse(time.RFC3339, text)
+		t, err := time.Parse(time.DateOnly, text)
 		if err != nil {
-			p.add(at, p.child(key), "must be a time such as 2026-01-31T00:00:00Z, not %q", text)
+			t, err = time.Parse(time.RFC3339, text)
+		}
+		if err != nil {
+			p.add(at, p.child(key), "must be a time such as 2026-01-31 or 2026-01-31T00:00:00Z, not %q", text)
 			continue
 		}
 		p.put(key, t)

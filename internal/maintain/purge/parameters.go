@@ -80,6 +80,9 @@ func (p *Parameters) Predicate() (Predicate, error) {
 
 // unused returns an error for a parameter that the strategy would pass over.
 func (p *Parameters) unused() error {
+	if _, err := ParseStrategy(string(p.Strategy)); err != nil {
+		return err
+	}
 	deleting := slices.DeleteFunc(Strategies(), func(s Strategy) bool { return s == TTL })
 	for _, use := range []struct {
 		name  string
