@@ -76,6 +76,33 @@ func TestArchived(t *testing.T) {
 	}
 }
 
+// TestArchivedBeyondOneReply: documents that don't fit into one reply together are none that were skipped.
+func TestArchivedBeyondOneReply(t *testing.T) {
+	for _, strategy := range archived {
+		t.Run(string(strategy), func(t *testing.T) {
+			s := openStore(t)
+			s.index(t, `{"time": 1}`)
+			var docs []bson.Document
+			for i := range 12 {
+				docs = append(docs, bson.Document(bsoncore.NewDocumentBuilder().AppendInt32("_id", int32(i)).AppendDateTime("time", now.Add(-2*time.Hour).UnixMilli()).
+					AppendString("text", strings.Repeat("x", 3<<20)).Build()))
+			}
+			s.insert(t, docs[:8]...)
+			s.insert(t, docs[8:]...)
+			o := s.options(strategy, hour)
+			archive := &kept{}
+			o.Archive, o.Workers = archive, 1
+			did, err := finish(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if left := s.all(t); len(left) > 0 || did.Documents != 12 || len(did.Skipped) > 0 || len(archive.docs) != 12 {
+				t.Errorf("%d are left, %d gone, %d archived, skipped: %v", len(left), did.Documents, len(archive.docs), did.Skipped)
+			}
+		})
+	}
+}
+
 // TestChangedBetween: a document that changes after it was read stays when it does not match any more, and when it still does it goes as it is then, after
 // it was archived so.
 func TestChangedBetween(t *testing.T) {

@@ -214,7 +214,8 @@ func (x *exporting) nextIDs(ctx context.Context, c *collection, on backend.Backe
 // remove sends the next batch.
 func (x *exporting) remove(ctx context.Context, pace maintain.Pace) (tally, error) {
 	n := min(x.size.next(pace.Share()), len(x.ids))
-	docs := x.ids[:n]
+	n = within(idsOf(x.ids[:n]), idBytes)
+	docs, left := x.ids[:n], x.ids[n:]
 	watch := &stopwatch{Pace: pace, clock: x.options.Clock}
 	began := x.options.Clock()
 	if x.options.Archive != nil {
@@ -222,26 +223,43 @@ func (x *exporting) remove(ctx context.Context, pace maintain.Pace) (tally, erro
 		if docs, err = x.whole(ctx, docs); err != nil {
 			return tally{}, err
 		}
+		if len(docs) > 0 { // a reply holds 16 MB: those that it lacks come next, alone
+			if lack := lacking(x.ids[:n], docs); len(lack) > 0 {
+				left = append(lack, left...)
+			}
+		}
 	}
+	seen := len(x.ids) - len(left)
 	t, err := x.removal.remove(ctx, docs, watch)
 	if err != nil {
 		return t, err
 	}
-	t.Skipped = max(0, int64(n)-t.Gone)
+	t.Skipped = max(0, int64(seen)-t.Gone)
 	if n == len(docs) {
 		x.size.took(x.options.Clock().Sub(began) - watch.waited)
 	}
-	x.ids = x.ids[n:]
+	x.ids = left
 	x.gone += t.Gone
 	return t, nil
 }
 
-// whole reads the documents that some _ids are of, where they still match.
+// whole reads the documents that some _ids are of, where they still match: as many as one reply holds, and none only where there are none.
 func (x *exporting) whole(ctx context.Context, ids []bson.Document) ([]bson.Document, error) {
-	a := bsoncore.NewArrayBuilder()
-	for _, id := range idsOf(ids) {
-		a.AppendValue(id)
+	return x.removal.collection.find(ctx, find{filter: and(among(idsOf(ids)), x.removal.filter), hint: text("_id_"), limit: len(ids)})
+}
+
+// lacking are those of some _ids of which no document was found.
+func lacking(ids, found []bson.Document) []bson.Document {
+	key := func(id bson.Value) string { return string(rune(id.Type)) + string(id.Data) }
+	has := make(map[string]bool, len(found))
+	for _, id := range idsOf(found) {
+		has[key(id)] = true
 	}
-	in := bson.Document(bsoncore.NewDocumentBuilder().StartDocument("_id").AppendArray("$in", a.Build()).FinishDocument().Build())
-	return x.removal.collection.find(ctx, find{filter: and(in, x.removal.filter), hint: text("_id_"), limit: len(ids)})
+	var lack []bson.Document
+	for i, id := range idsOf(ids) {
+		if !has[key(id)] {
+			lack = append(lack, ids[i])
+		}
+	}
+	return lack
 }

@@ -35,7 +35,7 @@ func (r *removal) remove(ctx context.Context, docs []bson.Document, pace maintai
 	if err := pace.Wait(ctx, len(docs), int64(len(docs))*r.entry); err != nil {
 		return t, err
 	}
-	groups := [][]bson.Document{{r.byIDs(docs)}}
+	groups := r.byIDs(docs)
 	if r.archive != nil {
 		if err := r.archive.Append(r.archiveAs, docs); err != nil {
 			return t, fmt.Errorf("archive %d documents: %w", len(docs), err)
@@ -55,14 +55,38 @@ func (r *removal) remove(ctx context.Context, docs []bson.Document, pace maintai
 	return t, nil
 }
 
-// byIDs is one statement for all.
-func (r *removal) byIDs(docs []bson.Document) bson.Document {
-	ids := bsoncore.NewArrayBuilder()
-	for _, id := range idsOf(docs) {
-		ids.AppendValue(id)
+// idBytes bounds the _ids of one statement, which like any document has 16 MB at most, and its filter is in it too.
+const idBytes = 4 << 20
+
+// byIDs is one statement for all, or as many as hold their _ids, each a group of its own.
+func (r *removal) byIDs(docs []bson.Document) [][]bson.Document {
+	var groups [][]bson.Document
+	for ids := idsOf(docs); len(ids) > 0; {
+		n := within(ids, idBytes)
+		groups = append(groups, []bson.Document{r.collection.statement(and(among(ids[:n]), r.filter), text("_id_"))})
+		ids = ids[n:]
 	}
-	in := bsoncore.NewDocumentBuilder().StartDocument("_id").AppendArray("$in", ids.Build()).FinishDocument().Build()
-	return r.collection.statement(and(bson.Document(in), r.filter), text("_id_"))
+	return groups
+}
+
+// within is how many of some _ids, one at least, have together no more than so many bytes.
+func within(ids []bson.Value, most int) int {
+	size := 0
+	for n, id := range ids {
+		if size += len(id.Data); size > most && n > 0 {
+			return n
+		}
+	}
+	return len(ids)
+}
+
+// among is a filter for documents with one of these _ids.
+func among(ids []bson.Value) bson.Document {
+	a := bsoncore.NewArrayBuilder()
+	for _, id := range ids {
+		a.AppendValue(id)
+	}
+	return bson.Document(bsoncore.NewDocumentBuilder().StartDocument("_id").AppendArray("$in", a.Build()).FinishDocument().Build())
 }
 
 // unchanged is one statement a document, in groups that one message holds.

@@ -11,6 +11,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
+	"oxbow/internal/backend"
 	"oxbow/internal/bson"
 	"oxbow/internal/bson/bsontest"
 	"oxbow/internal/maintain"
@@ -55,6 +56,44 @@ func TestUnpaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantSame(t, s.all(t), docs[1800:])
+	}
+}
+
+// measured refuses commands with a document that MongoDB's server would refuse to read.
+type measured struct{ backend.Backend }
+
+func (m measured) Run(ctx context.Context, req *backend.Request) (bson.Document, error) {
+	for _, seq := range req.Sequences {
+		for _, doc := range seq.Documents {
+			if len(doc) > 16<<20 {
+				return nil, fmt.Errorf("a document of %d bytes in %s", len(doc), seq.Name)
+			}
+		}
+	}
+	return m.Backend.Run(ctx, req)
+}
+
+// TestLargeIDs: _ids of which a thousand are more than a document holds go as well.
+func TestLargeIDs(t *testing.T) {
+	for _, strategy := range []purge.Strategy{purge.Slices, purge.Ranges, purge.IDs} {
+		t.Run(string(strategy), func(t *testing.T) {
+			s := openStore(t)
+			s.index(t, `{"time": 1}`)
+			for from := 0; from < 300; from += 100 {
+				var docs []bson.Document
+				for i := from; i < from+100; i++ {
+					docs = append(docs, bson.Document(bsoncore.NewDocumentBuilder().AppendString("_id", fmt.Sprintf("%06d", i)+strings.Repeat("x", 200<<10)).
+						AppendDateTime("time", now.Add(-2*time.Hour).Add(time.Duration(i)).UnixMilli()).Build()))
+				}
+				s.insert(t, docs...)
+			}
+			o := s.options(strategy, hour)
+			o.Targets, o.Workers = purge.At(measured{s}, s.ns), 1
+			did, err := finish(t.Context(), o)
+			if left := s.all(t); err != nil || len(left) > 0 || did.Documents != 300 {
+				t.Errorf("%d are left, %d gone, %v", len(left), did.Documents, err)
+			}
+		})
 	}
 }
 
