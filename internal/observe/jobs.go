@@ -40,7 +40,7 @@ func (j *Jobs) Collect(out chan<- prometheus.Metric) {
 	seen := map[string]bool{}
 	for _, s := range list[:min(len(list), maxJobs)] {
 		name, kind := label(s.ID), label(s.Kind)
-		if seen[name] { // a second series of one name is an error, for all figures
+		if seen[name] { // a second series of one name would be an error at each reading
 			continue
 		}
 		seen[name] = true

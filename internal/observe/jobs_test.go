@@ -8,7 +8,7 @@ import (
 	"oxbow/internal/maintain"
 )
 
-// TestOddJobs: documents of the jobs' collection that somebody else has written, with names that are no UTF-8 or the name of another job, keep no figure from being read.
+// TestOddJobs: documents of the jobs' collection that somebody else has written, with names that are no UTF-8 or the name of another job, keep no other job's figures from being read.
 func TestOddJobs(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(&Jobs{Latest: func() []maintain.Status {
