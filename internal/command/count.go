@@ -9,11 +9,8 @@ import (
 
 // count answers count. The result is exact on any layout: partitions are disjoint and nothing migrates.
 func (d *Data) count(ctx context.Context, req *Request, reply *Reply) error {
-	a, err := d.collection(req)
+	a, err := d.guardedCollection(ctx, req)
 	if err != nil {
-		return err
-	}
-	if err := d.guarded(ctx, a, req); err != nil {
 		return err
 	}
 	if a.source.Collection == nil {

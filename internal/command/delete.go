@@ -10,11 +10,8 @@ import (
 
 // delete answers delete (https://www.mongodb.com/docs/manual/reference/command/delete/).
 func (d *Data) delete(ctx context.Context, req *Request, reply *Reply) error {
-	a, err := d.collection(req)
+	a, err := d.guardedCollection(ctx, req)
 	if err != nil {
-		return err
-	}
-	if err := d.guarded(ctx, a, req); err != nil {
 		return err
 	}
 	if a.source.Collection == nil {

@@ -11,11 +11,8 @@ import (
 
 // distinct answers distinct.
 func (d *Data) distinct(ctx context.Context, req *Request, reply *Reply) error {
-	a, err := d.collection(req)
+	a, err := d.guardedCollection(ctx, req)
 	if err != nil {
-		return err
-	}
-	if err := d.guarded(ctx, a, req); err != nil {
 		return err
 	}
 	if a.source.Collection == nil {

@@ -13,11 +13,8 @@ import (
 
 // find answers find (https://www.mongodb.com/docs/manual/reference/command/find/).
 func (d *Data) find(ctx context.Context, req *Request, reply *Reply) error {
-	a, err := d.collection(req)
+	a, err := d.guardedCollection(ctx, req)
 	if err != nil {
-		return err
-	}
-	if err := d.guarded(ctx, a, req); err != nil {
 		return err
 	}
 	if a.source.Collection == nil {

@@ -11,11 +11,8 @@ import (
 
 // findAndModify answers findAndModify (https://www.mongodb.com/docs/manual/reference/command/findAndModify/).
 func (d *Data) findAndModify(ctx context.Context, req *Request, reply *Reply) error {
-	a, err := d.collection(req)
+	a, err := d.guardedCollection(ctx, req)
 	if err != nil {
-		return err
-	}
-	if err := d.guarded(ctx, a, req); err != nil {
 		return err
 	}
 	if a.source.Collection == nil {

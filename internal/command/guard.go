@@ -84,6 +84,15 @@ func (g Guarding) String() string {
 	return [...]string{"refused", "sent", "logged", "allowed", "unknown"}[g]
 }
 
+// guardedCollection is collection for a command that a guard looks at before it begins.
+func (d *Data) guardedCollection(ctx context.Context, req *Request) (view, error) {
+	a, err := d.collection(req)
+	if err != nil {
+		return a, err
+	}
+	return a, d.guarded(ctx, a, req)
+}
+
 // guarded returns an error for a command that must not begin. It may say that a read goes elsewhere.
 func (d *Data) guarded(ctx context.Context, a view, req *Request) error {
 	cfg, kind := a.snapshot.Config(), guardedAs(req)

@@ -79,8 +79,8 @@ func (d *Data) documents(ctx context.Context, a view, targets []plan.Target) (in
 	return d.Exec.Count(ctx, p)
 }
 
-// explainsScan asks how a statement would be run, and reports whether it reads the collection or an index as a whole; and of which partitions. All partitions of a layout have the same
-// indexes: one that is there tells for all.
+// explainsScan asks how a statement would be run, and reports whether it reads the collection or an index as a whole; and of which partitions. All
+// partitions of a layout have the same indexes: one that is there tells for all.
 func (d *Data) explainsScan(ctx context.Context, a view, req *Request, s *scan) ([]plan.Target, reading, error) {
 	inner := explainable(req, s)
 	if a.source.Collection == nil {

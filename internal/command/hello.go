@@ -33,8 +33,8 @@ func (t *Table) isMaster(ctx context.Context, req *Request, reply *Reply) error 
 }
 
 // answerHello answers as a router does, with the wire version that all servers behind it have. A server that is no member of a replica set refuses
-// transaction numbers, and drivers send them to a router: with such a one behind, Oxbow answers as it would itself. A client that names the topology version it knows waits until that changes or maxAwaitTimeMS
-// is over.
+// transaction numbers, and drivers send them to a router: with such a one behind, Oxbow answers as it would itself. A client that names the topology
+// version it knows waits until that changes or maxAwaitTimeMS is over.
 func (t *Table) answerHello(ctx context.Context, req *Request, reply *Reply, primary string) error {
 	h, err := parseHello(req)
 	if err != nil {

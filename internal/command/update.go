@@ -12,11 +12,8 @@ import (
 
 // update answers update (https://www.mongodb.com/docs/manual/reference/command/update/).
 func (d *Data) update(ctx context.Context, req *Request, reply *Reply) error {
-	a, err := d.collection(req)
+	a, err := d.guardedCollection(ctx, req)
 	if err != nil {
-		return err
-	}
-	if err := d.guarded(ctx, a, req); err != nil {
 		return err
 	}
 	if a.source.Collection == nil {

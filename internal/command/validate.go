@@ -29,21 +29,31 @@ func (d *Data) validate(ctx context.Context, req *Request, reply *Reply) error {
 	if !a.source.Collection.Created {
 		return mongoerr.New(mongoerr.NamespaceNotFound, "Collection '%s' does not exist to validate.", a.source.Namespace())
 	}
+	targets, replies, err := d.Exec.Present(ctx, allTargets(a.source), validateCommand(v))
+	if err != nil {
+		return err
+	}
+	reply.Elements = appendValidated(reply.Elements, a.source.Collection, targets, replies)
+	return nil
+}
+
+// validateCommand is what each partition is asked.
+func validateCommand(v *statement.Validate) plan.Command {
 	options := bsoncore.AppendBooleanElement(nil, "full", v.Full)
 	if v.Conformance {
 		options = bsoncore.AppendBooleanElement(options, "checkBSONConformance", true)
 	}
-	command := plan.Command{Name: "validate", Rest: options}
-	targets, replies, err := d.Exec.Present(ctx, allTargets(a.source), command)
-	if err != nil {
-		return err
-	}
-	dst := bsoncore.AppendStringElement(reply.Elements, "ns", a.source.Namespace())
+	return plan.Command{Name: "validate", Rest: options}
+}
+
+// appendValidated appends the reply for a collection, of those of its partitions.
+func appendValidated(dst []byte, c *catalog.Collection, targets []plan.Target, replies []bson.Document) []byte {
+	dst = bsoncore.AppendStringElement(dst, "ns", c.Namespace())
 	for _, name := range []string{"nInvalidDocuments", "nNonCompliantDocuments", "nrecords"} {
 		dst = appendCount(dst, name, sumOf(replies, name))
 	}
-	dst = bsoncore.AppendInt32Element(dst, "nIndexes", int32(len(a.source.Collection.Indexes)+1))
-	dst = appendKeysPerIndex(dst, a.source.Collection, replies)
+	dst = bsoncore.AppendInt32Element(dst, "nIndexes", int32(len(c.Indexes)+1))
+	dst = appendKeysPerIndex(dst, c, replies)
 	dst = bsoncore.AppendBooleanElement(dst, "valid", allValid(replies))
 	dst = bsoncore.AppendBooleanElement(dst, "repaired", false)
 	for _, name := range []string{"warnings", "errors"} {
@@ -52,8 +62,7 @@ func (d *Data) validate(ctx context.Context, req *Request, reply *Reply) error {
 	for _, name := range []string{"extraIndexEntries", "missingIndexEntries", "corruptRecords"} {
 		dst = appendConcatenated(dst, name, replies)
 	}
-	reply.Elements = bsoncore.AppendInt32Element(dst, "partitions", int32(len(targets)))
-	return nil
+	return bsoncore.AppendInt32Element(dst, "partitions", int32(len(targets)))
 }
 
 func sumOf(replies []bson.Document, name string) int64 {

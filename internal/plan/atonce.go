@@ -5,8 +5,8 @@ package plan
 func AtOnce(steps []Step) int {
 	n := 0
 	for ; n < len(steps); n++ {
-		next, alone := steps[n].(*Together)
-		if !alone {
+		next, together := steps[n].(*Together)
+		if !together { // it looks into several partitions
 			return max(n, 1)
 		}
 		for _, s := range steps[:n] {
@@ -18,7 +18,7 @@ func AtOnce(steps []Step) int {
 	return n
 }
 
-// meets reports whether two runs concern a partition both. Runs of several are taken to where their backend is the same.
+// meets reports whether two runs concern the same partition. Runs over several are taken to do so where they go to the same backend.
 func (r *Run) meets(other *Run) bool {
 	if r.Backend != other.Backend {
 		return false
