@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,15 +25,6 @@ func benchCommand() *cobra.Command {
 	c := &cobra.Command{Use: "bench", Short: "Put a load on a MongoDB server and measure what its clients feel", Args: cobra.NoArgs, RunE: help}
 	c.AddCommand(benchLogCommand(), benchIMCommand(), benchPurgeCommand())
 	return c
-}
-
-// untilSignal is what a command does whose context ends with SIGINT or SIGTERM.
-func untilSignal(run func(ctx context.Context, stdout, stderr io.Writer) error) func(*cobra.Command, []string) error {
-	return func(c *cobra.Command, _ []string) error {
-		ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
-		defer stop()
-		return run(ctx, c.OutOrStdout(), c.ErrOrStderr())
-	}
 }
 
 func benchLogCommand() *cobra.Command {

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,11 +44,7 @@ func demoCommand() *cobra.Command {
 			"75 seconds after the start at the latest. It ends after --for, or with q or ctrl-C, prints what it came to, and removes the folder.\n\n" +
 			"Any MongoDB client can look on meanwhile; the address is shown.",
 		Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			return runDemo(ctx, o, c.OutOrStdout())
-		},
+		RunE: untilSignal(func(ctx context.Context, stdout, _ io.Writer) error { return runDemo(ctx, o, stdout) }),
 	}
 	c.Flags().DurationVar(&o.length, "for", 3*time.Minute, "how long; 0: until q or ctrl-C")
 	c.Flags().IntVar(&o.inserts, "inserts", 2000, "documents inserted a second")

@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +30,7 @@ func loadCommand() *cobra.Command {
 			"Documents that the server refuses are listed and passed over. After a stop it says how to go on.",
 		Args: oneArgument("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := interruptible(c)
 			defer stop()
 			return runLoad(ctx, o, args[0], c.InOrStdin(), c.ErrOrStderr())
 		},

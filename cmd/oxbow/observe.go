@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,16 +37,14 @@ func observeCommand() *cobra.Command {
 			"change all the time, indexes larger than their data. Each finding has its evidence and the command that mends it (docs/observe.md).\n\n" +
 			"Nothing is changed. A hidden secondary is asked where there is one, else a secondary; of each collection the figures and a few hundred documents are read.",
 		Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
+		RunE: untilSignal(func(ctx context.Context, stdout, stderr io.Writer) error {
 			d, closeAll, err := openDeployment(ctx, o.uri)
 			if err != nil {
 				return err
 			}
 			defer closeAll()
-			return observe(ctx, d, o, c.OutOrStdout(), c.ErrOrStderr())
-		},
+			return observe(ctx, d, o, stdout, stderr)
+		}),
 	}
 	f := c.Flags()
 	f.StringVar(&o.uri, "uri", defaultURI, "connection string")

@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,7 +42,7 @@ func watchCommand(o *opsOptions) *cobra.Command {
 			if w.every <= 0 || w.policy.Older <= 0 || w.policy.Documents <= 0 || w.length < 0 {
 				return errors.New("--every, --older and --documents must be above 0, and --for not negative")
 			}
-			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := interruptible(c)
 			defer stop()
 			if w.length > 0 {
 				var cancel context.CancelFunc

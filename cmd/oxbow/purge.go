@@ -6,12 +6,9 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"os"
-	"os/signal"
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -250,11 +247,6 @@ func (p *purging) verdict() throttle.Verdict {
 // kill ends all commands with a job's comment.
 func (p *purging) kill(ctx context.Context, tag string) error {
 	return operation.KillTagged(ctx, p.Deployment, tag)
-}
-
-// interruptible is a context that ends with ctrl-C.
-func interruptible(c *cobra.Command) (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 }
 
 // figure writes a number with its thousands apart, or "unknown".

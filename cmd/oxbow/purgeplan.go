@@ -34,11 +34,7 @@ func purgePlanCommand() *cobra.Command {
 			"what arrives, how long each takes and what it costs, and print the command that runs the best one. Where no index leads to what is to go, say which one\n" +
 			"is missing. With --trial it deletes for that long, to measure its rate.",
 		Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error {
-			ctx, stop := interruptible(c)
-			defer stop()
-			return planPurge(ctx, &o, c.OutOrStdout(), c.ErrOrStderr())
-		},
+		RunE: untilSignal(func(ctx context.Context, stdout, stderr io.Writer) error { return planPurge(ctx, &o, stdout, stderr) }),
 	}
 	o.flags(c)
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON")

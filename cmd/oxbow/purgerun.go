@@ -47,11 +47,7 @@ func purgeRunCommand() *cobra.Command {
 		Long: "Take documents away, in the foreground, paced by what the deployment feels. ctrl-C lets the step end that is under way; the same command goes on where it\n" +
 			"was, on this machine or another: its checkpoint lies in the deployment. 'oxbow jobs' shows, pauses and stops it, and changes its limits while it runs.",
 		Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error {
-			ctx, stop := interruptible(c)
-			defer stop()
-			return runPurge(ctx, &o, c.OutOrStdout(), c.ErrOrStderr())
-		},
+		RunE: untilSignal(func(ctx context.Context, stdout, stderr io.Writer) error { return runPurge(ctx, &o, stdout, stderr) }),
 	}
 	o.flags(c)
 	f := c.Flags()

@@ -31,11 +31,7 @@ func serveCommand() *cobra.Command {
 		Long: "Serve the MongoDB wire protocol. Without a configuration file it serves on 127.0.0.1:27017 from ./data.\n" +
 			"SIGHUP reads the file again; SIGINT and SIGTERM stop, after running commands have finished.",
 		Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			return serve(ctx, o, c.ErrOrStderr())
-		},
+		RunE: untilSignal(func(ctx context.Context, _, stderr io.Writer) error { return serve(ctx, o, stderr) }),
 	}
 	c.Flags().StringVarP(&o.file, "config", "c", "", "configuration file (YAML)")
 	c.Flags().StringVar(&o.listen, "listen", "", "address in place of the configuration's: host:port, or the path of a Unix socket")
