@@ -8,7 +8,7 @@ import (
 	"oxbow/internal/bson"
 )
 
-// need says what a command asks of its user. A command without an entry in needs, and one that the table does not have, asks for what only root may.
+// need says what a command asks of its user. A command without an entry in needs asks for what only root may.
 type need struct {
 	anyone  bool         // also one who has not logged in
 	actions auth.Actions // on the command's database, or on the deployment
@@ -21,7 +21,7 @@ var (
 	loggedIn = need{}
 )
 
-// needsByCommand has an entry for every command of the table. What each asks for is what MongoDB's manual says of it
+// needsByCommand has an entry for every command of the table, and for some that only servers have. What each asks for is what MongoDB's manual says of it
 // (https://www.mongodb.com/docs/v7.0/reference/privilege-actions/).
 func needsByCommand() map[string]need {
 	needs := maps.Clone(plainNeeds)
@@ -49,7 +49,12 @@ var plainNeeds = map[string]need{
 	"getParameter":             {actions: auth.GetParameter},
 	"serverStatus":             {actions: auth.ServerStatus},
 	"top":                      {actions: auth.Top},
-	"listDatabases":            loggedIn, // shows what its user may see
+
+	// The table does not have these, and servers behind may: they are part of MongoDB's clusterMonitor, with which deployments are looked at.
+	"listShards": {actions: auth.ServerStatus}, "getShardMap": {actions: auth.ServerStatus}, "connPoolStats": {actions: auth.ServerStatus},
+	"replSetGetStatus": {actions: auth.ServerStatus}, "replSetGetConfig": {actions: auth.ServerStatus},
+
+	"listDatabases": loggedIn, // shows what its user may see
 
 	"find":             {actions: auth.Find},
 	"count":            {actions: auth.Find},

@@ -45,6 +45,8 @@ var bodies = map[string]bson.D{
 	"usersInfo":    {{Key: "usersInfo", Value: 1}},
 	"saslStart":    {{Key: "saslStart", Value: 1}, {Key: "mechanism", Value: "PLAIN"}, {Key: "payload", Value: bson.Binary{}}},
 	"nothingKnown": {{Key: "nothingKnown", Value: 1}},
+	"listShards":   {{Key: "listShards", Value: 1}}, // as with all that only servers have, who may is told that it is not there
+	"balancerStop": {{Key: "balancerStop", Value: 1}},
 }
 
 func stages(name string, argument any) bson.A { return bson.A{bson.D{{Key: name, Value: argument}}} }
