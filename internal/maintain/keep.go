@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	driver "go.mongodb.org/mongo-driver/v2/bson"
-
-	"oxbow/internal/mongoerr"
 )
 
 // keep renews the lease, reads the orders and looks whether the run may go on, until it is over.
@@ -212,70 +209,4 @@ func (h *run) endedOr(e ending) ending {
 func (h *run) soon(d time.Duration, do func()) {
 	timer := time.AfterFunc(d, do)
 	context.AfterFunc(h.ctx, func() { timer.Stop() })
-}
-
-// tellEntry puts down how a stretch of work ended: in the history, unless nothing came of it, and in the job; with the same write it may free the lease.
-func (h *run) tellEntry(e ending, free bool) error {
-	wall, monotonic := h.opts.Clock()
-	h.mu.Lock()
-	from, pass := h.mu.stretch, h.mu.pass
-	entry := Entry{
-		Job: h.spec.ID, N: h.mu.entries + 1, Token: h.held.token, Owner: h.me.host, Begin: from.begin.wall, End: wall, State: e.state, Reason: e.reason,
-		Steps: pass.Steps - from.pass.Steps, Documents: pass.Documents - from.pass.Documents, Bytes: pass.Bytes - from.pass.Bytes,
-		Skipped: lessSkips(pass.Skipped, from.pass.Skipped),
-	}
-	told := entry.Documents > 0 || len(entry.Skipped) > 0 || !e.over
-	if told {
-		h.mu.entries++
-	}
-	h.mu.spent, h.mu.stretch.begin = h.spentNow(monotonic), reading{wall, monotonic}
-	set := append(h.progress(), driver.E{Key: "state", Value: e.state}, driver.E{Key: "reason", Value: e.reason}, driver.E{Key: "next", Value: e.next},
-		driver.E{Key: "because", Value: e.reason}, driver.E{Key: "notBefore", Value: e.next}, driver.E{Key: "last", Value: entry}, driver.E{Key: "entries", Value: h.mu.entries})
-	if free {
-		set = append(set, driver.E{Key: "lease.owner", Value: ""})
-	}
-	if e.ended {
-		set = append(set, driver.E{Key: "ended", Value: e.state})
-	}
-	h.mu.Unlock()
-	if told {
-		h.logEntry(&entry)
-	}
-	return h.store(func(ctx context.Context) error {
-		if told {
-			// Where a disk is full, that the job drops may be what frees it: it is done, and the lease is given back, whether or not there is room for its history.
-			if err := h.opts.Store.keep(ctx, &entry); mongoerr.Is(err, mongoerr.OutOfDiskSpace) {
-				h.tell(h.spec.ID, "there is no room for the history of a job", err)
-			} else if err != nil {
-				return err
-			}
-		}
-		return h.opts.Store.put(ctx, h.held, driver.D{{Key: "$set", Value: set}})
-	})
-}
-
-// logEntry tells an entry of the history to whoever reads the log.
-func (h *run) logEntry(e *Entry) {
-	level := slog.LevelInfo
-	if e.State == Failed || e.State == Held {
-		level = slog.LevelWarn
-	}
-	h.opts.Log.Log(context.Background(), level, "job "+string(e.State), "job", e.Job, "on", h.spec.Namespace, "took", e.End.Sub(e.Begin), "steps", e.Steps,
-		"documents", e.Documents, "reason", e.Reason)
-}
-
-// lessSkips takes counts off others.
-func lessSkips(all, before []Skip) []Skip {
-	var left []Skip
-	for _, s := range all {
-		for _, b := range before {
-			if b.Reason == s.Reason {
-				s.Count -= b.Count
-			}
-		}
-		if s.Count > 0 {
-			left = append(left, s)
-		}
-	}
-	return left
 }

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	driver "go.mongodb.org/mongo-driver/v2/bson"
-
-	"oxbow/internal/mongoerr"
 )
 
 // owner is a process's own name among those that run jobs, one that nobody had before, and how people call it.
@@ -92,27 +90,6 @@ func (s *Store) note(ctx context.Context, seen *record, state State, reason stri
 // reopen lets a job begin that has ended, or waits for its next pass, if nobody runs it.
 func (s *Store) reopen(ctx context.Context, seen *record) error {
 	return s.put(ctx, held{seen.ID, seen.Lease.Token, ""}, driver.D{{Key: "$set", Value: driver.D{{Key: "ended", Value: ""}, {Key: "notBefore", Value: time.Time{}}}}})
-}
-
-// keep adds an entry to a job's history and forgets the oldest. One that is there already was told by somebody else.
-func (s *Store) keep(ctx context.Context, e *Entry) error {
-	err := s.insert(ctx, historyStored, storedEntry{fmt.Sprintf("%s/%d/%d", e.Job, e.Token, e.N), *e})
-	if mongoerr.Is(err, mongoerr.DuplicateKey) {
-		err = nil
-	}
-	if old := e.N - keptEntries; err == nil && old > 0 {
-		_, err = s.delete(ctx, historyStored, driver.D{{Key: "job", Value: e.Job}, {Key: "n", Value: driver.D{{Key: "$lte", Value: old}}}})
-	}
-	if err != nil {
-		return fmt.Errorf("keep the history of job %s: %w", e.Job, err)
-	}
-	return nil
-}
-
-// storedEntry is an Entry as it is stored.
-type storedEntry struct {
-	ID    string `bson:"_id"`
-	Entry `bson:",inline"`
 }
 
 // watch tells leases that are renewed from those whose owner is gone, by this process's clock alone.

@@ -147,7 +147,7 @@ func (h *run) start(rec, seen *record) ending {
 			return h.again(fmt.Errorf("end what %s left running: %w", seen.Lease.Host, err))
 		}
 		h.mu.entries++
-		err := h.store(func(ctx context.Context) error { return h.opts.Store.keep(ctx, cutOff(seen, h.mu.entries)) })
+		err := h.store(func(ctx context.Context) error { return h.opts.Store.addEntry(ctx, cutOff(seen, h.mu.entries)) })
 		h.tell(h.spec.ID, "the history does not tell that a job was cut off", err)
 	}
 	for {
@@ -155,14 +155,6 @@ func (h *run) start(rec, seen *record) ending {
 		if !e.over || e.ended || !h.stay(e) {
 			return e
 		}
-	}
-}
-
-// cutOff is the entry of an owner that did not end its own.
-func cutOff(seen *record, n int64) *Entry {
-	return &Entry{
-		Job: seen.ID, N: n, Token: seen.Lease.Token, Owner: seen.Lease.Host, Begin: seen.Pass.Begun, End: seen.Lease.Renewed, State: Waiting,
-		Reason: "cut off: it did not renew its lease", Steps: seen.Pass.Steps, Documents: seen.Pass.Documents, Bytes: seen.Pass.Bytes, Skipped: seen.Pass.Skipped,
 	}
 }
 

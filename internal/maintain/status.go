@@ -50,22 +50,6 @@ type Status struct {
 // States are all states.
 var States = []State{Waiting, Running, Paused, Stopped, Held, Failed, Done}
 
-// Entry is one stretch of a job's work: a pass, or a part of one, under one lease.
-type Entry struct {
-	Job       string    `bson:"job" json:"job"`
-	N         int64     `bson:"n" json:"n"` // counts the entries of the job
-	Token     int64     `bson:"token" json:"token"`
-	Owner     string    `bson:"owner" json:"owner"`
-	Begin     time.Time `bson:"begin" json:"begin"`
-	End       time.Time `bson:"end" json:"end"`
-	State     State     `bson:"state" json:"state"` // that the job was in afterwards
-	Reason    string    `bson:"reason,omitempty" json:"reason,omitempty"`
-	Steps     int64     `bson:"steps" json:"steps"`
-	Documents int64     `bson:"documents" json:"documents"`
-	Bytes     int64     `bson:"bytes" json:"bytes"`
-	Skipped   []Skip    `bson:"skipped,omitempty" json:"skipped,omitempty"`
-}
-
 // Orders are what operators want of a job. They are fields of its document, and obeyed within a second.
 type Orders struct {
 	Paused    bool     `bson:"paused"`

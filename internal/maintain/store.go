@@ -22,9 +22,6 @@ const (
 	historyStored = "job_history"
 )
 
-// keptEntries is how many entries of a job's history are kept.
-const keptEntries = 200
-
 // ErrNoJob says that there is no job with an id.
 var ErrNoJob = errors.New("there is no such job")
 
@@ -86,22 +83,6 @@ func (s *Store) Get(ctx context.Context, id string, now time.Time) (Status, erro
 		return Status{}, err
 	}
 	return r.status(now), nil
-}
-
-// History returns the latest entries of a job's history, oldest first; most bounds their number, 0: all that are kept. An entry that is none says so in its Reason.
-func (s *Store) History(ctx context.Context, id string, most int) ([]Entry, error) {
-	docs, err := s.find(ctx, historyStored, driver.D{{Key: "job", Value: id}}, driver.D{{Key: "n", Value: -1}}, most)
-	if err != nil {
-		return nil, fmt.Errorf("read the history of job %s: %w", id, err)
-	}
-	entries := make([]Entry, len(docs))
-	for i, doc := range docs {
-		e := &entries[len(docs)-1-i]
-		if err := driver.Unmarshal(doc, e); err != nil {
-			*e = Entry{Job: id, Reason: fmt.Sprintf("this entry can't be read: %v", err)}
-		}
-	}
-	return entries, nil
 }
 
 // Order is a change of a job's orders.
