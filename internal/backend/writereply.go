@@ -61,10 +61,17 @@ type WriteError struct {
 
 // ParseWriteReply reads the reply of a write command. A reply with ok: 0 is returned as its error.
 func ParseWriteReply(reply bson.Document) (*WriteReply, error) {
-	if err := Check(reply); err != nil {
+	r := &WriteReply{} // of the caller, into which this is inlined
+	if err := r.parse(reply); err != nil {
 		return nil, err
 	}
-	r := &WriteReply{}
+	return r, nil
+}
+
+func (r *WriteReply) parse(reply bson.Document) error {
+	if err := Check(reply); err != nil {
+		return err
+	}
 	it := bson.Elements(reply)
 	for it.Next() {
 		v := it.Value()
@@ -88,7 +95,7 @@ func ParseWriteReply(reply bson.Document) (*WriteReply, error) {
 			}
 		}
 	}
-	return r, it.Err()
+	return it.Err()
 }
 
 // Err returns the reply's first error: that of a statement, else that of the write concern, or nil.

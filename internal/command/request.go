@@ -25,6 +25,7 @@ type Request struct {
 
 	exchange   exec.Exchange // of the data commands
 	preference bson.Document // the read preference of its collection, where the client names none; nil: the primary
+	retry      exec.Retry    // of a retryable write
 	composed   bool          // it is made of parts here: its collection has a layout
 	explained  bool          // it is the command of an explain
 	failed     bool          // a statement of it failed, which ends a transaction
@@ -54,7 +55,8 @@ type Arguments struct {
 	ReadPreference bson.Document // nil: none
 	Comment        bson.Value    // Type 0: none
 
-	session cursor.SessionID // what Session points to
+	session     cursor.SessionID // what Session points to
+	sessionRoom [48]byte         // for a session's bytes: a UUID and a SHA-256
 }
 
 // Sequence returns the documents of the kind 1 section of that name.

@@ -44,7 +44,8 @@ func (d *Data) ready(ctx context.Context, src plan.Source, planned func(plan.Sou
 func writeOptions(g *statement.Generic, req *Request) exec.Options {
 	o := exec.Options{WriteConcern: g.WriteConcern, Comment: g.Comment}
 	if req.HasTxnNumber && !req.InTransaction {
-		o.Retry = &exec.Retry{LSID: g.LSID, Session: req.Session.Bytes(), TxnNumber: g.TxnNumber, Stmt: stmtNumbers(g)}
+		req.retry = exec.Retry{LSID: g.LSID, Session: req.Session.Append(req.sessionRoom[:0]), TxnNumber: g.TxnNumber, Stmt: stmtNumbers(g)}
+		o.Retry = &req.retry
 	}
 	return o
 }

@@ -28,8 +28,8 @@ func (id SessionID) String() string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// Bytes is what tells a session from all others.
-func (id SessionID) Bytes() []byte { return append(id.UUID[:], id.User...) }
+// Append appends what tells a session from all others.
+func (id *SessionID) Append(dst []byte) []byte { return append(append(dst, id.UUID[:]...), id.User...) }
 
 // Sessions are the known sessions. Safe for concurrent use.
 type Sessions struct {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"oxbow/internal/backend"
@@ -24,20 +25,29 @@ type Options struct {
 
 // Insert runs the plan of an insert.
 func (e *Executor) Insert(ctx context.Context, p *plan.Insert, o Options) (*backend.WriteReply, error) {
-	var one [1]plan.Step
-	steps := one[:0]
-	for i := range p.Runs {
-		steps = append(steps, &p.Runs[i])
-	}
 	w := writing{exec: e, name: "insert", sequence: "documents", collection: p.Namespace, options: o, ordered: p.Ordered, byPartition: p.Ordered && p.ByPartition}
-	return w.run(ctx, steps, p.Errors)
+	if len(p.Runs) == 1 {
+		return w.alone(ctx, &p.Runs[0].Run, p.Errors)
+	}
+	steps := make([]plan.Step, len(p.Runs))
+	for i := range p.Runs {
+		steps[i] = &p.Runs[i]
+	}
+	several := w
+	return several.run(ctx, steps, p.Errors)
 }
 
 // Write runs the plan of an update or delete.
 func (e *Executor) Write(ctx context.Context, p *plan.Write, o Options) (*backend.WriteReply, error) {
 	w := writing{exec: e, name: p.Name, sequence: p.Name + "s", collection: p.Namespace, options: o, ordered: p.Ordered, byPartition: p.Ordered && p.ByPartition}
 	w.options.Let = p.Let
-	return w.run(ctx, p.Steps, p.Errors)
+	if len(p.Steps) == 1 {
+		if t, ok := p.Steps[0].(*plan.Together); ok {
+			return w.alone(ctx, &t.Run, p.Errors)
+		}
+	}
+	several := w
+	return several.run(ctx, p.Steps, p.Errors)
 }
 
 // writing is one write command being run.
@@ -58,19 +68,21 @@ type outcome struct {
 	err   error // the step got no reply, or one with ok: 0
 }
 
+// alone is run for a write that is one run, as most are. Unlike several steps it costs no goroutine, and so no allocation for what goroutines share.
+func (w *writing) alone(ctx context.Context, r *plan.Run, refused []backend.WriteError) (*backend.WriteReply, error) {
+	o := w.together(ctx, r)
+	return w.whole(&o.reply, o.err, refused)
+}
+
 // run runs the steps: one after the other until the first error in an ordered write, at once otherwise, and as far as partitions differ where the order
 // holds within each only. refused are the statements that the
 // plan itself refused. The error is one of the command as a whole: a backend that gave no reply.
 func (w *writing) run(ctx context.Context, steps []plan.Step, refused []backend.WriteError) (*backend.WriteReply, error) {
-	if len(steps) == 1 {
-		o := w.step(ctx, steps[0])
-		return w.whole(&o.reply, o.err, refused)
-	}
 	var outcomes []outcome
 	switch {
 	case w.byPartition:
 		outcomes = w.inPhases(ctx, steps)
-	case w.ordered:
+	case w.ordered || len(steps) == 1:
 		outcomes = w.inOrder(ctx, steps)
 	default:
 		outcomes = w.atOnce(ctx, steps)
@@ -275,9 +287,32 @@ func (w *writing) send(ctx context.Context, r *plan.Run) (bson.Document, error) 
 	}
 	answered := false
 	defer func() { sending.End(answered) }()
-	reply, err := w.exec.Run(ctx, r.Backend, w.request(r, limit))
+	out := outgoings.Get().(*outgoing)
+	defer out.giveBack()
+	reply, err := w.exec.Run(ctx, r.Backend, w.request(out, r, limit))
 	answered = err == nil
 	return reply, err
+}
+
+// outgoing is a run as a request, whose memory serves one after the other: a backend keeps nothing of a request when it has answered.
+type outgoing struct {
+	backend.Request
+	sequence [1]backend.Sequence
+	body     []byte // room for it
+}
+
+var outgoings = sync.Pool{New: func() any { return new(outgoing) }}
+
+// keptBody is the largest body whose room is kept, in bytes.
+const keptBody = 4 << 10
+
+func (o *outgoing) giveBack() {
+	body := o.body
+	if cap(body) > keptBody {
+		body = nil
+	}
+	*o = outgoing{body: body[:0]}
+	outgoings.Put(o)
 }
 
 // refused is a backend's error about a run as a whole: it may name any of the run's partitions.
@@ -293,10 +328,10 @@ func strayIndex(name string, index int32) error {
 	return mongoerr.New(mongoerr.InternalError, "backend %s answered for statement %d, which it was not sent", name, index)
 }
 
-// request is a run as a command, with a limit of its time where there is one.
-func (w *writing) request(r *plan.Run, limit time.Duration) *backend.Request {
+// request makes out a run as a command, with a limit of its time where there is one.
+func (w *writing) request(out *outgoing, r *plan.Run, limit time.Duration) *backend.Request {
 	first := r.Namespaces[0]
-	at, body := bsoncore.AppendDocumentStart(make([]byte, 0, 512))
+	at, body := bsoncore.AppendDocumentStart(out.body[:0])
 	body = bsoncore.AppendStringElement(body, w.name, first.Collection)
 	body = bsoncore.AppendBooleanElement(body, "ordered", w.ordered)
 	if w.options.Let != nil {
@@ -307,12 +342,9 @@ func (w *writing) request(r *plan.Run, limit time.Duration) *backend.Request {
 	body = w.options.Retry.append(body, w.exec.Abilities(r.Backend), scopeOf(r.Pinned, first, w.collection), r.Index)
 	body = bsoncore.AppendStringElement(body, "$db", first.Database)
 	body, _ = bsoncore.AppendDocumentEnd(body, at)
-	whole := &struct { // one allocation for what belongs together
-		backend.Request
-		sequence [1]backend.Sequence
-	}{sequence: [1]backend.Sequence{{Name: w.sequence, Documents: r.Statements}}}
-	req := &whole.Request
-	req.Body, req.Sequences = body, whole.sequence[:]
+	out.body, out.sequence = body, [1]backend.Sequence{{Name: w.sequence, Documents: r.Statements}}
+	req := &out.Request
+	req.Body, req.Sequences = body, out.sequence[:]
 	if len(r.Namespaces) > 1 {
 		req.Targets = r.Namespaces
 	}

@@ -13,21 +13,13 @@ type gathering struct {
 	index      []int32
 	documents  []bson.Document
 	partitions []int32
-
-	room struct { // of one document and its run, so that these cost no allocation each
-		firstRun
-		partitions [1]int32
-	}
 }
 
 func newGathering(src Source, abilities Abilities, most int) *gathering {
-	g := &gathering{src: src, abilities: abilities}
-	if most == 1 {
-		g.index, g.documents, g.partitions = g.room.index[:0], g.room.statements[:0], g.room.partitions[:0]
-		return g
+	return &gathering{
+		src: src, abilities: abilities,
+		index: make([]int32, 0, most), documents: make([]bson.Document, 0, most), partitions: make([]int32, 0, most),
 	}
-	g.index, g.documents, g.partitions = make([]int32, 0, most), make([]bson.Document, 0, most), make([]int32, 0, most)
-	return g
 }
 
 func (g *gathering) add(index int32, doc bson.Document, partition int) {
@@ -43,7 +35,7 @@ func (g *gathering) whole(name string) bool { return g.abilities(name).OneBatch 
 
 // neighbours makes a run of all neighbours that one command takes.
 func (g *gathering) neighbours() []Together {
-	runs := g.room.runs[:0]
+	var runs []Together
 	for begin := 0; begin < len(g.index); {
 		first := g.partitions[begin]
 		on := g.partition(first).Backend
@@ -66,9 +58,7 @@ func (g *gathering) run(begin, end int, whole bool) Together {
 	if whole {
 		n = end - begin
 	}
-	if r.Namespaces = g.room.namespaces[:]; n > 1 || begin > 0 {
-		r.Namespaces = make([]backend.Namespace, n)
-	}
+	r.Namespaces = make([]backend.Namespace, n)
 	for i := range r.Namespaces {
 		r.Namespaces[i] = namespaceOf(g.partition(g.partitions[begin+i]))
 	}
@@ -81,9 +71,6 @@ func namespaceOf(p *route.Partition) backend.Namespace {
 
 // together makes one run of all that one command takes, wherever in the insert it stands.
 func (g *gathering) together() []Together {
-	if len(g.index) == 1 {
-		return g.neighbours()
-	}
 	groups := g.sort()
 	runs := make([]Together, 0, len(groups))
 	begin := 0

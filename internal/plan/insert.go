@@ -50,6 +50,9 @@ type Abilities func(name string) backend.Abilities
 
 // NewInsert plans an insert at now (milliseconds since 1970). fill makes what the documents leave to the server.
 func NewInsert(in *statement.Insert, src Source, abilities Abilities, fill statement.Fill, now int64) *Insert {
+	if len(in.Documents) == 1 {
+		return insertOne(in, src, fill, now)
+	}
 	p := &Insert{Namespace: src.Namespace(), Ordered: in.Ordered, ByPartition: src.ByPartition}
 	g := newGathering(src, abilities, len(in.Documents))
 	for i, doc := range in.Documents {
@@ -69,6 +72,26 @@ func NewInsert(in *statement.Insert, src Source, abilities Abilities, fill state
 		p.Runs = g.neighbours()
 	} else {
 		p.Runs = g.together()
+	}
+	return p
+}
+
+// insertOne is NewInsert for one document.
+func insertOne(in *statement.Insert, src Source, fill statement.Fill, now int64) *Insert {
+	whole := &struct { // one allocation for what belongs together
+		Insert
+		first firstRun
+	}{Insert: Insert{Namespace: src.Namespace(), Ordered: in.Ordered, ByPartition: src.ByPartition}}
+	p, first := &whole.Insert, &whole.first
+	partition, stored, err := p.place(in.Documents[0], src, fill, now)
+	switch {
+	case err != nil:
+		p.Errors = []backend.WriteError{{Index: 0, Err: mongoerr.From(err)}}
+	case partition >= 0:
+		to := &src.Collection.Table.Partitions[partition]
+		first.namespaces[0], first.statements[0] = namespaceOf(to), stored
+		first.runs[0].Run = Run{Backend: to.Backend, Namespaces: first.namespaces[:], Index: first.index[:], Statements: first.statements[:], Pinned: true}
+		p.Runs = first.runs[:]
 	}
 	return p
 }
