@@ -89,3 +89,18 @@ func BenchmarkAppendKey(b *testing.B) {
 		})
 	}
 }
+
+func BenchmarkElements(b *testing.B) {
+	doc := bsontest.Doc(b, logLine)
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		it := bson.Elements(doc)
+		for it.Next() {
+			n += len(it.Key())
+		}
+	}
+	if n == 0 {
+		b.Fatal("no keys")
+	}
+}

@@ -1,7 +1,6 @@
 package bson
 
 import (
-	"bytes"
 	"errors"
 	"strings"
 )
@@ -16,11 +15,11 @@ func Get(doc []byte, key string) (Value, bool) {
 		found := rest[len(key)+1] == 0 && string(rest[1:len(key)+1]) == key
 		head := len(key) + 2
 		if !found {
-			end := bytes.IndexByte(rest[1:], 0)
-			if end < 0 {
+			end := keyEnd(rest)
+			if end == len(rest) {
 				break
 			}
-			head = end + 2
+			head = end + 1
 		}
 		data := rest[head:]
 		size := int(fixedSizes[t])

@@ -1,7 +1,6 @@
 package bson
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 )
@@ -51,11 +50,11 @@ func (c *checker) document(doc []byte, depth int) bool {
 	}
 	rest := doc[4:]
 	for len(rest) > 1 && rest[0] != 0 {
-		key := bytes.IndexByte(rest[1:], 0)
-		if key < 0 {
+		end := keyEnd(rest)
+		if end == len(rest) {
 			return c.fail("key without an end", rest)
 		}
-		data := rest[key+2:]
+		data := rest[end+1:]
 		t := Type(rest[0])
 		if size := int(fixedSizes[t]); size >= 0 && size <= len(data) && t != TypeBoolean {
 			rest = data[size:] // nothing in it can be wrong
