@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -71,33 +72,50 @@ func stillRuns(ctx context.Context, d Deployment, o *Operation) (bool, error) {
 }
 
 // KillTagged kills all operations whose comment is tag, on every member, Oxbow's own jobs' among them, and returns when none is left. A member that does not tell
-// what it runs is an error: something may run there.
+// what it runs is an error, as something may run there, and so is one that refuses a kill; where that does not pass within KillPatience, as it does where a
+// primary steps down. When ctx ends before all are gone, the error names one that still runs.
 func KillTagged(ctx context.Context, d Deployment, tag string) error {
+	var failing time.Time
+	var last *Operation // that was seen
 	for {
-		list, silent, err := List(ctx, d)
-		if err != nil {
-			return fmt.Errorf("look for what carries %s: %w", tag, err)
-		}
-		left := 0
-		for i := range list {
-			if o := &list[i]; o.Comment == tag {
-				left++
-				if err := kill(ctx, d, o); err != nil {
-					return err
-				}
-			}
-		}
+		left, err := killOnce(ctx, d, tag)
+		last = cmp.Or(left, last)
 		switch {
-		case left > 0:
-		case len(silent) > 0:
-			return fmt.Errorf("look for what carries %s: %s does not tell: %s", tag, silent[0].Member, silent[0].Why)
-		default:
+		case err == nil && left == nil:
 			return nil
+		case err == nil:
+			failing = time.Time{}
+		case failing.IsZero():
+			failing = time.Now()
+		case time.Since(failing) >= KillPatience:
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			if last != nil {
+				return fmt.Errorf("operation %s on %s was killed and still runs: %w", last.Number(), last.Member, ctx.Err())
+			}
+			return err
 		case <-time.After(killLook):
 		}
 	}
+}
+
+// killOnce kills what carries a tag now, and returns one of those; nil: no member runs any.
+func killOnce(ctx context.Context, d Deployment, tag string) (one *Operation, err error) {
+	list, silent, err := List(ctx, d)
+	if err != nil {
+		return nil, fmt.Errorf("look for what carries %s: %w", tag, err)
+	}
+	var failed error
+	for i := range list {
+		if o := &list[i]; o.Comment == tag {
+			one = o
+			failed = cmp.Or(failed, kill(ctx, d, o)) // the others are killed all the same
+		}
+	}
+	if failed == nil && len(silent) > 0 {
+		failed = fmt.Errorf("look for what carries %s: %s does not tell: %s", tag, silent[0].Member, silent[0].Why)
+	}
+	return one, failed
 }
