@@ -171,7 +171,7 @@ func allowsScan(comment bson.Value) bool {
 // refusedScan is the error that a client gets, of the code that a server gives with notablescan
 // (https://www.mongodb.com/docs/manual/reference/parameters/#mongodb-parameter-param.notablescan).
 func refusedScan(a view, req *Request, s *scan, how reading, documents, limit int64) error {
-	wants := "no index would help it"
+	wants := "no index would help it: narrow its filter"
 	what := "all of"
 	if how == walked {
 		what, wants = "a whole index over", "only an index whose first field the filter narrows to a range would help it"

@@ -78,7 +78,7 @@ func (f *finder) times(c *Collection) {
 		return
 	}
 	field, main := c.Time.Name, c.Time.Types[0].Name
-	mend := []string{c.shell() + ".countDocuments({" + quoted(field) + ": {$not: {$type: " + quoted(bsonType(main)) + "}}}, {comment: \"oxbow:allow-scan\"})"}
+	mend := []string{c.shell() + ".countDocuments({" + quoted(field) + ": {$not: " + likeTime(main) + "}}, {comment: \"oxbow:allow-scan\"})"}
 	for _, t := range c.Time.Types[1:] {
 		if t.Name == "string" && main == "date" {
 			mend = append(mend, c.command("update", fmt.Sprintf(`, updates: [{q: {%s: {$type: "string"}}, u: [{$set: {%s: {$toDate: %s}}}], multi: true}]`, quoted(field), quoted(field), quoted("$"+field))))
@@ -100,13 +100,15 @@ func names(list []Type) string {
 	return strings.Join(parts, ", ")
 }
 
-// bsonType is the name that $type takes.
-func bsonType(name string) string {
+// likeTime is what a time of one type matches, and no other.
+func likeTime(name string) string {
 	switch name {
-	case "seconds", "milliseconds":
-		return "number"
+	case "seconds":
+		return fmt.Sprintf("{$gte: %.0f, $lt: %.0f}", leastSeconds, mostSeconds)
+	case "milliseconds":
+		return fmt.Sprintf("{$gte: %.0f, $lt: %.0f}", mostSeconds, mostMillis)
 	}
-	return name
+	return "{$type: " + quoted(name) + "}"
 }
 
 // holes finds files with much room in them that nothing uses.

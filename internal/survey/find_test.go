@@ -160,6 +160,21 @@ func TestTimeField(t *testing.T) {
 	}
 }
 
+// TestOddTimesAreCounted: the command that is proposed counts all that is not of the unit that most have, also times of another unit, which are numbers as well.
+func TestOddTimesAreCounted(t *testing.T) {
+	for main, want := range map[string]string{
+		"seconds":      `countDocuments({"t": {$not: {$gte: 100000000, $lt: 100000000000}}}`,
+		"milliseconds": `countDocuments({"t": {$not: {$gte: 100000000000, $lt: 100000000000000}}}`,
+		"date":         `countDocuments({"t": {$not: {$type: "date"}}}`,
+	} {
+		s := Survey{At: time.Now(), Collections: []Collection{{Namespace: "db.c", Time: &TimeField{"t", []Type{{main, 9}, {"missing", 1}}}}}}
+		list := Find(&s, DefaultThresholds, "mongodb://h")
+		if len(list) != 1 || !strings.Contains(list[0].Mend[0], want) {
+			t.Errorf("%s: %+v, want %s", main, list, want)
+		}
+	}
+}
+
 // TestCommandsOfOddNames: whoever may name a collection or a field puts nothing into the commands that an operator pastes.
 func TestCommandsOfOddNames(t *testing.T) {
 	const name, field = `db.c; touch x $(touch y)`, `a"}); quit(); ("`
