@@ -3,6 +3,7 @@ package maintain
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"oxbow/internal/retention"
@@ -32,6 +33,31 @@ func (t *trust) check(wall time.Time, monotonic time.Duration, resumed int64) (s
 		t.stop, t.resumed = stop, resumed
 	}
 	return t.stop // reasons that differ in figures only are one
+}
+
+// trusts are how far the wall clock is trusted with each job. Safe for concurrent use.
+type trusts struct {
+	clock func() (wall time.Time, monotonic time.Duration)
+
+	mu sync.Mutex
+	by map[string]*trust
+}
+
+func newTrusts(clock func() (time.Time, time.Duration)) *trusts {
+	return &trusts{clock: clock, by: map[string]*trust{}}
+}
+
+// distrust compares the clocks for a job.
+func (t *trusts) distrust(id string, resumed int64) (stop string) {
+	wall, monotonic := t.clock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	one := t.by[id]
+	if one == nil {
+		one = &trust{}
+		t.by[id] = one
+	}
+	return one.check(wall, monotonic, resumed)
 }
 
 // compare says why the wall clock can't be trusted at the begin of some work, or "": it is behind the last time at which the job was worked on, or the

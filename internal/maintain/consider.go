@@ -49,10 +49,10 @@ func (r *Runner) decide(spec *Spec, rec *record) verdict {
 	case !fresh && rec.Ended != "" && obeyed:
 		return verdict{state: rec.Ended, reason: rec.Because}
 	}
-	if stop := r.distrust(spec.ID, rec.Orders.Resumed); stop != "" {
+	if stop := r.trusts.distrust(spec.ID, rec.Orders.Resumed); stop != "" {
 		return verdict{state: Held, reason: stop}
 	}
-	if stop := r.stopFile(spec); stop != "" {
+	if stop := spec.stopFileOn(r.me.host); stop != "" {
 		return verdict{state: Held, reason: stop}
 	}
 	return r.inTime(spec, rec, wall, fresh)

@@ -73,7 +73,7 @@ func (h *run) tellEntry(e ending, free bool) error {
 	h.mu.Lock()
 	from, pass := h.mu.stretch, h.mu.pass
 	entry := Entry{
-		Job: h.spec.ID, N: h.mu.entries + 1, Token: h.held.token, Owner: h.me.host, Begin: from.begin.wall, End: wall, State: e.state, Reason: e.reason,
+		Job: h.spec.ID, N: h.mu.entries + 1, Token: h.held.token, Owner: h.host, Begin: from.begin.wall, End: wall, State: e.state, Reason: e.reason,
 		Steps: pass.Steps - from.pass.Steps, Documents: pass.Documents - from.pass.Documents, Bytes: pass.Bytes - from.pass.Bytes,
 		Skipped: lessSkips(pass.Skipped, from.pass.Skipped),
 	}
@@ -98,7 +98,7 @@ func (h *run) tellEntry(e ending, free bool) error {
 		if told {
 			// Where a disk is full, that the job drops may be what frees it: it is done, and the lease is given back, whether or not there is room for its history.
 			if err := h.opts.Store.addEntry(ctx, &entry); mongoerr.Is(err, mongoerr.OutOfDiskSpace) {
-				h.tell(h.spec.ID, "there is no room for the history of a job", err)
+				h.warnings.tell(h.spec.ID, "there is no room for the history of a job", err)
 			} else if err != nil {
 				return err
 			}

@@ -39,7 +39,7 @@ func (h *run) beat() {
 	case errors.Is(err, errLost):
 		h.finish(ending{state: Waiting, reason: errLost.Error(), hard: true, lost: true})
 	case err != nil:
-		h.tell(h.spec.ID, "the lease of a job could not be renewed", err)
+		h.warnings.tell(h.spec.ID, "the lease of a job could not be renewed", err)
 	default:
 		h.obey(rec.Orders, reading{wall, monotonic})
 	}
@@ -106,7 +106,7 @@ func (h *run) check() {
 	if e := h.orderedEnd(&orders); e != nil {
 		h.finish(*e)
 	}
-	if stop := h.distrust(h.spec.ID, orders.Resumed); stop != "" {
+	if stop := h.trusts.distrust(h.spec.ID, orders.Resumed); stop != "" {
 		h.finish(ending{state: Held, reason: stop, hard: true})
 		return
 	}
@@ -138,10 +138,10 @@ func (h *run) orderedEnd(o *Orders) *ending {
 	if o.Paused {
 		return &ending{state: Paused, reason: "paused by an order"}
 	}
-	if stop := h.stopFile(h.spec); stop != "" {
+	if stop := h.spec.stopFileOn(h.host); stop != "" {
 		return &ending{state: Held, reason: stop}
 	}
-	if now, ok := h.wanted(h.spec.ID); !ok {
+	if now, ok := h.wanted(); !ok {
 		return &ending{state: Waiting, reason: "it is no job of this process any more"}
 	} else if !now.same(h.spec) {
 		return &ending{state: Waiting, reason: "its specification has changed"}

@@ -85,7 +85,7 @@ func (r *Runner) untilOver(ctx context.Context, spec *Spec) error {
 		if v := r.consider(ctx, spec, rec); v.due {
 			begun = true
 			if err := r.work(ctx, spec, rec); err != nil {
-				r.tell(spec.ID, "a job could not be run", err)
+				r.warnings.tell(spec.ID, "a job could not be run", err)
 			} else {
 				continue
 			}
@@ -110,7 +110,7 @@ func (r *Runner) read(ctx context.Context, id string) (*record, error) {
 		if err == nil || ctx.Err() != nil || !passes(err) || now-began > mostDelay {
 			return rec, err
 		}
-		r.tell(id, "a job can't be read now", err)
+		r.warnings.tell(id, "a job can't be read now", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(r.opts.Poll):

@@ -15,9 +15,13 @@ import (
 
 // run is one job under one lease of this process.
 type run struct {
-	*Runner
+	opts     *Options
 	spec     *Spec
+	wanted   func() (Spec, bool) // the specification that the job is to be run by now; false if it is not to be run any more
 	held     held
+	host     string // of this process, for people
+	trusts   *trusts
+	warnings *warnings
 	throttle Throttle // nil: none
 	turn     *turn
 
@@ -109,7 +113,10 @@ func (h *run) close() {
 }
 
 func (r *Runner) newRun(spec *Spec, rec *record, now reading) *run {
-	h := &run{Runner: r, spec: spec, held: held{spec.ID, rec.Lease.Token, r.me.name}, turn: r.turns.join(spec.weight())}
+	h := &run{
+		opts: &r.opts, spec: spec, wanted: func() (Spec, bool) { return r.wanted(spec.ID) }, held: held{spec.ID, rec.Lease.Token, r.me.name}, host: r.me.host,
+		trusts: r.trusts, warnings: r.warnings, turn: r.turns.join(spec.weight()),
+	}
 	h.ctx, h.kill = context.WithCancelCause(context.Background())
 	h.soft, h.halt = context.WithCancelCause(h.ctx)
 	h.mu.orders, h.mu.renewed, h.mu.checkpoint, h.mu.pass = rec.Orders, now, bson.Document(rec.Checkpoint), rec.Pass
@@ -148,7 +155,7 @@ func (h *run) start(rec, seen *record) ending {
 		}
 		h.mu.entries++
 		err := h.store(func(ctx context.Context) error { return h.opts.Store.addEntry(ctx, cutOff(seen, h.mu.entries)) })
-		h.tell(h.spec.ID, "the history does not tell that a job was cut off", err)
+		h.warnings.tell(h.spec.ID, "the history does not tell that a job was cut off", err)
 	}
 	for {
 		e := h.pass()
@@ -189,7 +196,7 @@ func (h *run) pass() ending {
 		return h.again(err)
 	}
 	if c, ok := job.(Closer); ok {
-		defer func() { h.tell(h.spec.ID, "a job could not be closed", c.Close()) }()
+		defer func() { h.warnings.tell(h.spec.ID, "a job could not be closed", c.Close()) }()
 	}
 	for {
 		outcome, err := h.step(job)

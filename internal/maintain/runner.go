@@ -2,10 +2,7 @@ package maintain
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -42,9 +39,12 @@ const (
 
 // Runner runs jobs that are kept in a Store. Safe for concurrent use.
 type Runner struct {
-	opts  Options
-	me    owner
-	turns *turns
+	opts   Options
+	me     owner
+	turns  *turns
+	trusts *trusts
+
+	warnings *warnings
 
 	mu struct {
 		sync.Mutex
@@ -52,8 +52,6 @@ type Runner struct {
 		stored  map[string]bool // specifications that the Store has
 		running map[string]bool
 		watches map[string]*watch
-		trusts  map[string]*trust
-		told    map[string]string // the last error of a job that was logged
 		latest  []Status
 	}
 }
@@ -81,8 +79,8 @@ func New(opts Options) *Runner {
 	r := &Runner{opts: opts, me: newOwner()}
 	r.turns = newTurns(opts.AtOnce, func() time.Duration { _, monotonic := opts.Clock(); return monotonic })
 	r.mu.specs, r.mu.stored = map[string]Spec{}, map[string]bool{}
-	r.mu.running, r.mu.watches, r.mu.trusts = map[string]bool{}, map[string]*watch{}, map[string]*trust{}
-	r.mu.told = map[string]string{}
+	r.mu.running, r.mu.watches = map[string]bool{}, map[string]*watch{}
+	r.trusts, r.warnings = newTrusts(opts.Clock), newWarnings(opts.Log)
 	return r
 }
 
@@ -143,7 +141,7 @@ func (r *Runner) round(ctx context.Context, working *sync.WaitGroup) (next time.
 		return next, false
 	}
 	records, err := r.records(ctx)
-	r.tell("", "the jobs can't be read", err)
+	r.warnings.tell("", "the jobs can't be read", err)
 	if err != nil {
 		return next, false
 	}
@@ -151,7 +149,7 @@ func (r *Runner) round(ctx context.Context, working *sync.WaitGroup) (next time.
 		rec := &records[i]
 		spec, ours := specs[rec.ID]
 		if ours && rec.fault != nil {
-			r.tell(rec.ID, "a job could not be run", rec.fault)
+			r.warnings.tell(rec.ID, "a job could not be run", rec.fault)
 		}
 		if !ours || rec.fault != nil || !r.begin(rec.ID) {
 			continue
@@ -166,7 +164,7 @@ func (r *Runner) round(ctx context.Context, working *sync.WaitGroup) (next time.
 		}
 		working.Go(func() {
 			defer r.end(spec.ID)
-			r.tell(spec.ID, "a job could not be run", r.work(ctx, &spec, rec))
+			r.warnings.tell(spec.ID, "a job could not be run", r.work(ctx, &spec, rec))
 		})
 	}
 	return next, ok
@@ -188,7 +186,7 @@ func (r *Runner) putNew(ctx context.Context) map[string]Spec {
 		limited, cancel := context.WithTimeout(ctx, r.opts.Lease)
 		err := r.opts.Store.Put(limited, s)
 		cancel()
-		r.tell(s.ID, "a job could not be stored", err)
+		r.warnings.tell(s.ID, "a job could not be stored", err)
 		if err != nil {
 			delete(specs, s.ID)
 			continue
@@ -244,21 +242,6 @@ func (r *Runner) wanted(id string) (Spec, bool) {
 	return now, ok
 }
 
-// tell logs an error of a job, "" for all of them, unless it was logged last time; nil: it is over.
-func (r *Runner) tell(id, what string, err error) {
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
-	r.mu.Lock()
-	before := r.mu.told[id]
-	r.mu.told[id] = text
-	r.mu.Unlock()
-	if text != "" && text != before {
-		r.opts.Log.Warn(what, "job", id, "error", err)
-	}
-}
-
 // gone reports whether the owner of a lease was watched not to renew it, or is this process, which does not run the job.
 func (r *Runner) gone(rec *record) bool {
 	if rec.Lease.Owner == r.me.name {
@@ -273,32 +256,4 @@ func (r *Runner) gone(rec *record) bool {
 		r.mu.watches[rec.ID] = w
 	}
 	return w.look(rec.Lease, monotonic)
-}
-
-// distrust compares the clocks for a job.
-func (r *Runner) distrust(id string, resumed int64) (stop string) {
-	wall, monotonic := r.opts.Clock()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	t := r.mu.trusts[id]
-	if t == nil {
-		t = &trust{}
-		r.mu.trusts[id] = t
-	}
-	return t.check(wall, monotonic, resumed)
-}
-
-// stopFile says that there is a job's stop file, or may be, or "".
-func (r *Runner) stopFile(s *Spec) string {
-	if s.StopFile == "" {
-		return ""
-	}
-	_, err := os.Stat(s.StopFile)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return ""
-	case err != nil: // who can't see does not go on
-		return fmt.Sprintf("whether there is the stop file on %s is not known: %v", r.me.host, err)
-	}
-	return "there is the stop file " + s.StopFile + " on " + r.me.host
 }

@@ -3,7 +3,9 @@ package maintain
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"time"
 
@@ -91,3 +93,18 @@ func (s *Spec) next(begun time.Time) (time.Time, bool) {
 func (s *Spec) same(o *Spec) bool { return s.ID == o.ID && reflect.DeepEqual(s.stored(), o.stored()) }
 
 func (s *Spec) weight() int { return min(max(1, s.Priority), MaxPriority) }
+
+// stopFileOn says that there is the job's stop file on a host, this one, or that there may be, or "".
+func (s *Spec) stopFileOn(host string) string {
+	if s.StopFile == "" {
+		return ""
+	}
+	_, err := os.Stat(s.StopFile)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return ""
+	case err != nil: // who can't see does not go on
+		return fmt.Sprintf("whether there is the stop file on %s is not known: %v", host, err)
+	}
+	return "there is the stop file " + s.StopFile + " on " + host
+}
