@@ -165,6 +165,14 @@ func (t *Throttle) look(ctx context.Context, p Probe) Finding {
 
 // tick makes the verdicts of what was found until now.
 func (t *Throttle) tick(now time.Time) {
+	before, verdict := t.renew(now)
+	if before.State != verdict.State || before.Probe != verdict.Probe {
+		t.log.Info("throttle says "+verdict.State.String(), "probe", verdict.Probe, "reason", verdict.Reason, "was", before.State.String())
+	}
+}
+
+// renew makes the verdicts, and returns that of before and the new one.
+func (t *Throttle) renew(now time.Time) (before, verdict Verdict) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	passed := time.Duration(0)
@@ -173,20 +181,19 @@ func (t *Throttle) tick(now time.Time) {
 	}
 	t.mu.ticked = now
 	t.countLocked(now, passed)
-	verdict, frees := combine(now, t.mu.findings, false), combine(now, t.mu.findings, true)
+	verdict = combine(now, t.mu.findings, false)
+	frees := combine(now, t.mu.findings, true)
 	if held, ok := t.mu.hold.over(now, verdict, t.mu.findings); ok {
 		verdict, frees = held, held
 	}
 	verdict, frees = t.mu.ramp.limit(verdict, passed), t.mu.freesRamp.limit(frees, passed)
-	before := t.mu.verdict
-	if before.State != verdict.State || before.Probe != verdict.Probe {
-		t.log.Info("throttle says "+verdict.State.String(), "probe", verdict.Probe, "reason", verdict.Reason, "was", before.State.String())
-	}
+	before = t.mu.verdict
 	if before.State != verdict.State || before.Share != verdict.Share || t.mu.frees.State != frees.State || t.mu.frees.Share != frees.Share {
 		close(t.mu.changed)
 		t.mu.changed = make(chan struct{})
 	}
 	t.mu.verdict, t.mu.frees = verdict, frees
+	return before, verdict
 }
 
 // countLocked adds the time since the last tick to the totals of the probes that slow or stop.

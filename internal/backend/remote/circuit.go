@@ -88,22 +88,27 @@ func (c *circuit) replied(now time.Time) {
 
 // failed notes a command that began at a time and got no reply. probe reports whether another would.
 func (c *circuit) failed(began time.Time, err error, probe func(context.Context) error) {
-	now := time.Now()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.failures.Add(1) == 1 {
-		c.mu.began = began
+	if c.opens(began, time.Now(), err) {
+		go c.probe(probe)
 	}
-	heard := c.start.Add(time.Duration(c.lastReply.Load()))
-	if c.mu.began.After(heard) {
-		heard = c.mu.began
-	}
-	silence, n := now.Sub(heard), c.failures.Load()
-	if n < openAfter || silence < openSilence || c.state() >= open {
-		return
-	}
-	c.setLocked(open, now, fmt.Sprintf("no reply for %v, while %d commands failed, the last with: %v", silence.Round(time.Millisecond), n, err))
-	go c.probe(probe)
+}
+
+// opens counts a failure, and opens the circuit if it is one too many.
+func (c *circuit) opens(began, now time.Time, err error) bool {
+	return c.turn(func() (to state, reason string, turns bool) {
+		if c.failures.Add(1) == 1 {
+			c.mu.began = began
+		}
+		heard := c.start.Add(time.Duration(c.lastReply.Load()))
+		if c.mu.began.After(heard) {
+			heard = c.mu.began
+		}
+		silence, n := now.Sub(heard), c.failures.Load()
+		if n < openAfter || silence < openSilence || c.state() >= open {
+			return 0, "", false
+		}
+		return open, fmt.Sprintf("no reply for %v, while %d commands failed, the last with: %v", silence.Round(time.Millisecond), n, err), true
+	})
 }
 
 // probe tries until the deployment answers, and closes the circuit then.
@@ -130,44 +135,42 @@ func (c *circuit) probe(try func(context.Context) error) {
 
 // answered closes the circuit after a probe was answered.
 func (c *circuit) answered() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := time.Now()
-	c.replied(now)
-	c.setLocked(closed, now, "a probe was answered")
+	c.replied(time.Now())
+	c.turn(func() (state, string, bool) { return closed, "a probe was answered", true })
 }
 
 // turnedAway notes that a command was turned away because others wait for too long.
 func (c *circuit) turnedAway(err error) {
 	c.refused.Add(1)
-	if c.state() != closed {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.state() == closed {
-		c.setLocked(crowded, time.Now(), err.Error())
+		c.turn(func() (state, string, bool) { return crowded, err.Error(), c.state() == closed })
 	}
 }
 
 // flows notes that a command got a connection without having to wait.
 func (c *circuit) flows() {
-	if c.state() != crowded {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.state() == crowded {
-		c.setLocked(closed, time.Now(), "nobody waits for a connection")
+		c.turn(func() (state, string, bool) { return closed, "nobody waits for a connection", c.state() == crowded })
 	}
 }
 
-func (c *circuit) setLocked(to state, now time.Time, reason string) {
+// turn puts the circuit into another state, if decide says so, which is called under the lock. The log has it afterwards: it may be slow.
+func (c *circuit) turn(decide func() (to state, reason string, turns bool)) bool {
+	c.mu.Lock()
+	to, reason, turns := decide()
+	if !turns {
+		c.mu.Unlock()
+		return false
+	}
+	now, was := time.Now(), c.state()
+	lasted := now.Sub(c.mu.since)
+	c.now.Store(int32(to))
+	c.mu.since, c.mu.reason = now, reason
+	c.mu.Unlock()
 	level := slog.LevelWarn
 	if to == closed {
 		level = slog.LevelInfo
 	}
-	c.log.Log(c.life, level, "circuit "+to.String(), "reason", reason, "was", c.state().String(), "for", now.Sub(c.mu.since).Round(time.Millisecond))
-	c.now.Store(int32(to))
-	c.mu.since, c.mu.reason = now, reason
+	c.log.Log(c.life, level, "circuit "+to.String(), "reason", reason, "was", was.String(), "for", lasted.Round(time.Millisecond))
+	return true
 }
