@@ -435,6 +435,15 @@ func limitOrder(documents, bytes string, priority int) (driver.D, error) {
 // give gives an order and tells that it was.
 func (o *jobsOptions) give(c *cobra.Command, name, id string, order driver.D) error {
 	return o.on(c.Context(), func(ctx context.Context, s *jobsServer) error {
+		if name == "resume" {
+			status, err := s.get(ctx, id)
+			if err == nil && status.State == maintain.Done {
+				err = fmt.Errorf("%s is done, so there is nothing to resume: it begins when it is run again", terminal.Text(id))
+			}
+			if err != nil {
+				return err
+			}
+		}
 		if err := s.order(ctx, id, order); err != nil {
 			return err
 		}

@@ -28,4 +28,6 @@ func TestPurgeRole(t *testing.T) {
 		t.Fatalf("%v\n%s", err, stderr)
 	}
 	wantLeft(t, c, docs[120:])
+	_, _, err = oxbowCommand(t, nil, "jobs", "resume", "purge fla.log by ranges", "--uri", as("cleaner"))
+	wantError(t, err, "purge fla.log by ranges is done, so there is nothing to resume")
 }
