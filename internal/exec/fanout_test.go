@@ -130,6 +130,7 @@ func TestSpreadFails(t *testing.T) {
 		err := e.spread(t.Context(), "", 20, func(ctx context.Context, i int) error {
 			calls.Add(1)
 			if i == 1 {
+				synctest.Wait() // the others are under way
 				return refused
 			}
 			<-ctx.Done()
