@@ -9,7 +9,7 @@ var errMalformed = errors.New("malformed BSON")
 
 // Get returns the value of the first element of doc named key (one level, no dots), and whether there is one.
 func Get(doc []byte, key string) (Value, bool) {
-	rest := Elements(doc).rest
+	rest := Elements(doc).doc
 	for len(rest) > len(key)+1 && rest[0] != 0 {
 		t := Type(rest[0])
 		found := rest[len(key)+1] == 0 && string(rest[1:len(key)+1]) == key

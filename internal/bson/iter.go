@@ -15,10 +15,12 @@ import (
 //
 // Key, Value and Raw alias the document's bytes.
 type Iter struct {
-	rest  []byte // what follows the current element, the final zero byte included
-	raw   []byte // the current element
-	keyAt int    // one past the key's last byte, in raw
-	bad   bool
+	doc []byte // behind its length, the final zero byte included
+
+	// Where the current element begins, its key ends and it ends itself, in doc: numbers, since to write a slice costs more while garbage is collected.
+	at, keyEnd, end int
+
+	bad bool
 }
 
 // Elements returns an iterator before the first element of doc, which may be a Document or an Array.
@@ -30,12 +32,12 @@ func Elements(doc []byte) Iter {
 	if n < 5 || n > len(doc) {
 		return Iter{bad: true}
 	}
-	return Iter{rest: doc[4:n]}
+	return Iter{doc: doc[4:n]}
 }
 
 // Next moves to the next element and reports whether there is one.
 func (it *Iter) Next() bool {
-	rest := it.rest
+	rest := it.doc[it.end:]
 	if it.bad || len(rest) == 0 || rest[0] == 0 {
 		return false
 	}
@@ -53,9 +55,7 @@ func (it *Iter) Next() bool {
 			return false
 		}
 	}
-	it.raw = rest[: head+size : head+size]
-	it.keyAt = end
-	it.rest = rest[head+size:]
+	it.at, it.keyEnd, it.end = it.end, it.end+end, it.end+head+size
 	return true
 }
 
@@ -84,13 +84,15 @@ func longKeyEnd(rest []byte) int {
 }
 
 // Key returns the current element's key.
-func (it *Iter) Key() []byte { return it.raw[1:it.keyAt] }
+func (it *Iter) Key() []byte { return it.doc[it.at+1 : it.keyEnd : it.keyEnd] }
 
 // Value returns the current element's value.
-func (it *Iter) Value() Value { return Value{Type: Type(it.raw[0]), Data: it.raw[it.keyAt+1:]} }
+func (it *Iter) Value() Value {
+	return Value{Type: Type(it.doc[it.at]), Data: it.doc[it.keyEnd+1 : it.end : it.end]}
+}
 
 // Raw returns the current element whole: type, key and value, ready to be appended to a document under construction.
-func (it *Iter) Raw() []byte { return it.raw }
+func (it *Iter) Raw() []byte { return it.doc[it.at:it.end:it.end] }
 
 // Err reports malformed bytes met on the way; validated documents never have any.
 func (it *Iter) Err() error {
