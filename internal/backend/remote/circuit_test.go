@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -13,8 +12,8 @@ import (
 )
 
 // circuitIn is a circuit that ends with the test, and its log.
-func circuitIn(t *testing.T) (*circuit, *bytes.Buffer) {
-	var log bytes.Buffer
+func circuitIn(t *testing.T) (*circuit, *syncBuffer) {
+	var log syncBuffer
 	return newCircuit(t.Context(), slog.New(slog.NewTextHandler(&log, nil))), &log
 }
 
@@ -65,12 +64,13 @@ func TestCircuitOpensAndCloses(t *testing.T) {
 		if why := c.admit(); why != "" || c.state() != closed {
 			t.Errorf("after an answer it is %v: %s", c.state(), why)
 		}
+		synctest.Wait() // for the log, which comes after the state
 		if n := c.refused.Load(); n != 2 {
 			t.Errorf("%d commands were refused", n)
 		}
 		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 		if len(lines) != 2 || !strings.Contains(lines[0], `msg="circuit open"`) || !strings.Contains(lines[0], "reason=") || !strings.Contains(lines[1], `msg="circuit closed"`) {
-			t.Errorf("the log is\n%s", log)
+			t.Errorf("the log is\n%s", log.String())
 		}
 	})
 }
@@ -137,7 +137,7 @@ func TestCircuitWhenCrowded(t *testing.T) {
 			t.Errorf("it is %v", c.state())
 		}
 		if n := strings.Count(log.String(), "\n"); n != 2 {
-			t.Errorf("the log is\n%s", log)
+			t.Errorf("the log is\n%s", log.String())
 		}
 	})
 }

@@ -145,9 +145,10 @@ func TestStalledServer(t *testing.T) {
 	if f := b.Figures(); f.Circuit != "closed" || f.Refused < 1000 || f.Open == 0 || f.Open > 2 {
 		t.Errorf("the figures are %+v", f)
 	}
-	if text := log.String(); !strings.Contains(text, `msg="circuit open"`) || !strings.Contains(text, `msg="circuit closed"`) {
-		t.Errorf("the log is\n%s", text)
-	}
+	await(t, "the log tells of both", func() bool {
+		text := log.String()
+		return strings.Contains(text, `msg="circuit open"`) && strings.Contains(text, `msg="circuit closed"`)
+	})
 }
 
 // TestAnswerAfterTheTime: a server that answers just after the command's time, which it has too, is heard, and its connection is used again.
