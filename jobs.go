@@ -302,12 +302,24 @@ func (j *jobs) statuses(ctx context.Context) ([]maintain.Status, error) {
 			kept[i].Undo = append(kept[i].Undo, behind[name]...)
 		}
 	}
-	return append(list, kept...), nil
+	return append(j.dismissed(list), kept...), nil
+}
+
+// dismissed tells of stored jobs that the configuration does not have any more that nobody runs them.
+func (j *jobs) dismissed(list []maintain.Status) []maintain.Status {
+	for i := range list {
+		s := &list[i]
+		ended := s.State == maintain.Done || s.State == maintain.Failed
+		if s.Owner == "" && !ended && !j.runner.Has(s.ID) {
+			s.State, s.Reason, s.Next = maintain.Stopped, "the configuration does not have it any more", time.Time{}
+		}
+	}
+	return list
 }
 
 // latest are all jobs as they stood when they were last looked at.
 func (j *jobs) latest() []maintain.Status {
-	return append(j.runner.Latest(), j.gateway.runner.Statuses()...)
+	return append(j.dismissed(j.runner.Latest()), j.gateway.runner.Statuses()...)
 }
 
 // behind tells, by backend, of the members that are behind on purpose: what was dropped of these jobs' collections can be read there until they follow. All

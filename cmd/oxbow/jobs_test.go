@@ -109,6 +109,9 @@ func TestJobsOfAGateway(t *testing.T) {
 	if err := g.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	if out := jobsUntil(t, g.URI(), "the configuration does not have it any more", "show", "old-mail"); !strings.Contains(out, "stopped") {
+		t.Errorf("nobody runs it, and it is not told as stopped:\n%s", out)
+	}
 	for range 600 {
 		if _, _, err := oxbowCommand(t, nil, "jobs", "--uri", g.URI(), "remove", "old-mail"); err == nil {
 			break
